@@ -13,7 +13,7 @@ const product = sources.filter((source) => !source.test && /^(apps|packages|loca
 const apps = product.filter((source) => /^apps\/(secrets|workspaces)\//.test(source.file));
 const inApp = (source: Source) => source.file.replace(/^apps\/[^/]+\/src\//, '');
 
-/** What asks no reach before it calls: whom it calls, or why it does not. */
+/** Files that connect without asking a `Reach`, each with the target or the reason. */
 const withoutReach: Readonly<Record<string, string>> = {
   'apps/secrets/src/backends/cloudtwo/web-identity.ts': 'connects as the clients of its mount',
   'apps/secrets/src/backends/scheduler/scheduler.ts': 'keeps connections that its client has made',
@@ -61,7 +61,7 @@ describe('imports', () => {
     expect(wrongArrows({ ...emptySource, file, imports: [imported] }, readOrders(root))).toHaveLength(1);
   });
 
-  it('form no cycle between files, types counted', () => {
+  it('form no cycle between files, including type-only imports', () => {
     expect(cycles(product)).toEqual([]);
   });
 
@@ -117,7 +117,7 @@ describe('imports', () => {
     expect(offending(sends, (source) => !reasoned(source))).toEqual([]);
   });
 
-  it('call other systems from the places that say where they may call, and from no other', () => {
+  it('call other systems only from the places that check their `Reach`', () => {
     const modules = ['http', 'https', 'http2', 'net', 'tls', 'dgram', 'dns', 'dns/promises'].map(
       (name) => `node:${name}`,
     );
@@ -133,7 +133,7 @@ describe('imports', () => {
     expect(places.length).toBeGreaterThan(silent.length + 5);
   });
 
-  it('generate keys in one place, which leaves the threads free that others need', () => {
+  it('generate keys in one place, which keeps threads free for other work', () => {
     const generates = /\bgenerate(KeyPair|Key|Prime)(Sync)?\b/;
     const services = product.filter(({ file }) => !file.startsWith('packages/testing/'));
     expect(offending(services, ({ text }) => generates.test(text))).toEqual([
@@ -142,7 +142,7 @@ describe('imports', () => {
     ]);
   });
 
-  it('read values from outside in fields, where rules about parameters see what becomes of them', () => {
+  it('parse values from outside in fields, so that parameter rules see the parsed value', () => {
     const backends = product.filter(({ file }) => /^apps\/secrets\/src\/(backends|system)\//.test(file));
     const reads = /\b(parseDuration|to(Seconds|Int|Bool|Text|List|Pairs|Objects?))\(/;
     expect(offending(backends, ({ text }) => reads.test(text))).toEqual([
@@ -150,20 +150,20 @@ describe('imports', () => {
       'apps/secrets/src/backends/aws/signed-request.ts',
       'apps/secrets/src/backends/cloudtwo/config-lease.ts',
       // The ttl among the data of a secret.
-      'apps/secrets/src/backends/kv/version-one.ts',
-      // A field, and the seconds of what it kept.
+      'apps/secrets/src/backends/kv/backend.ts',
+      // A duration field, and the seconds of its stored value.
       'apps/secrets/src/backends/pki/kept-duration.ts',
       'apps/secrets/src/backends/transit/batch.ts',
       // Words of a template.
       'apps/secrets/src/system/identity/oidc/claims-template.ts',
-      // Options, each of which is text.
+      // Options, each of which is a string.
       'apps/secrets/src/system/sys/audit/audit-options.ts',
-      // Other ways to ask for the same mount.
+      // Other ways to request the same mount.
       'apps/secrets/src/system/sys/mounts/mount-fields.ts',
     ]);
   });
 
-  it('make a schema before they parse with it, which takes a hundred times as long as parsing', () => {
+  it('build a schema once before they parse with it, because building takes a hundred times as long as parsing', () => {
     const makes =
       /\b(z\.\w+|partial|optional|extend|pick|omit|catchall|strict|nullable|array)\([^()]*\)\s*\.(safeParse|parse)\(/;
     expect(offending(product, ({ text }) => makes.test(text))).toEqual([]);
@@ -181,7 +181,7 @@ describe('waiting', () => {
   const section = page.slice(page.indexOf('## Who waits for what'), page.indexOf('## Words'));
   const services = product.filter(({ file }) => /^(apps\/(secrets|workspaces)\/src|packages)\//.test(file));
 
-  it('has a row for every class that lets callers wait, and every row is about a class that is there', () => {
+  it('has a row for every class that lets callers wait, and no row about a missing class', () => {
     const kinds =
       'Queues?|Mutex|Gate|Turns|Claims|Jobs|Background|BatchScheduler|Waiting|Watches|Bell|Committer|Decisions';
     const named = new RegExp(`^(?:export )?class (\\w*(?:${kinds}|Threads|Sweep|Reads|Writes))\\b`, 'gm');
@@ -192,7 +192,7 @@ describe('waiting', () => {
     expect(rows.sort()).toEqual(classes.sort());
   });
 
-  it('has every file that claims rows or takes a lock by name in the database', () => {
+  it('lists every file that claims rows or takes a named lock in the database', () => {
     const takes = offending(services, ({ text }) => /SKIP LOCKED|pg_(try_)?advisory/.test(text));
     const database = section.slice(section.indexOf('Claims and locks that live in the database'));
     expect([...database.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file).sort()).toEqual(takes);
@@ -200,7 +200,7 @@ describe('waiting', () => {
 });
 
 describe('the repository', () => {
-  it('has no binary files but its pictures and records of releases', () => {
+  it('has no binary files except its pictures and recordings of releases', () => {
     const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' }).split('\n');
     const binary = files.filter((line) => line.startsWith('i/-text')).map((line) => line.split('\t')[1]!);
     expect(binary.filter((file) => !/\.webp$|^prisma\/released\/.*\.json\.gz$/.test(file))).toEqual([]);
@@ -215,7 +215,7 @@ describe('source files', () => {
     expect(late).toEqual([]);
   });
 
-  it('live in folders named for a thing', () => {
+  it('are in folders named after a thing', () => {
     const vague = /(^|\/)(utils?|helpers?|common|lib|libs|types|misc|shared)\//;
     expect(offending(sources, (source) => vague.test(source.file))).toEqual([]);
   });
@@ -225,23 +225,23 @@ describe('source files', () => {
     expect(offending(sources, (source) => !kebab.test(basename(source.file)))).toEqual([]);
   });
 
-  it('are reached directly: only a package has an index', () => {
+  it('are imported directly: only a package has an index', () => {
     const index = sources.filter((source) => basename(source.file) === 'index.ts');
     expect(offending(index, (source) => !/^packages\/[^/]+\/src\/index\.ts$/.test(source.file))).toEqual([]);
   });
 
-  it('read the environment only in config.ts; main.ts hands it over', () => {
+  it('read the environment only in config.ts; main.ts passes it on', () => {
     const readers = ['config.ts', 'main.ts', 'worker-main.ts'];
     expect(offending(apps, (source) => source.readsEnvironment && !readers.includes(inApp(source)))).toEqual([]);
   });
 
-  it('make a canonical path in one place', () => {
+  it('create canonical paths in one place', () => {
     const makers = product.filter(({ text }) => /\bas (unknown as )?CanonicalPath\b|<CanonicalPath>/.test(text));
     expect(makers.map(({ file }) => file)).toEqual(['apps/secrets/src/kernel/routing/sent-path.ts']);
   });
 
-  it('declare nothing by a name that the loader of modules gives', () => {
-    // Tests run through a loader that would not mind; what is built could not even start.
+  it('declare nothing under a name that the module loader defines', () => {
+    // Tests run through a loader that accepts this, but the built program could not start.
     const taken =
       /^(export )?(default )?(async )?(function|const|let|class) (require|module|exports|__dirname|__filename)\b/m;
     expect(offending(product, ({ text }) => taken.test(text))).toEqual([]);
@@ -250,13 +250,13 @@ describe('source files', () => {
   it('keep no state but constants', () => {
     const state = product.flatMap(({ file, moduleState }) => moduleState.map((name) => `${file}: ${name}`));
     expect(state).toEqual([
-      // A page has one address, and what came with it must survive the sign-in between two views of it.
+      // A page has one address; its query and fragment must survive a sign-in between two views of it.
       'apps/console/src/workspaces/before-sign-in/before-sign-in.tsx: wantsSignIn',
       'apps/console/src/workspaces/before-sign-in/one-time-link.tsx: rememberedSecret',
     ]);
   });
 
-  it('give no type name a third meaning', () => {
+  it('declare no type name in a third file', () => {
     const files = new Map<string, string[]>();
     for (const { file, typeNames } of product.filter(({ test }) => !test)) {
       for (const name of typeNames) files.set(name, [...(files.get(name) ?? []), file]);
@@ -295,7 +295,10 @@ function imports(source: Source, names: readonly string[], evenTypes: boolean): 
   return source.imports.some((imported) => names.includes(imported.from) && (evenTypes || !imported.typeOnly));
 }
 
-/** Files and folders of a cell such as "`kernel/audit/chain.ts`, `chain-search.ts`": a bare file is in the folder of the one before it. */
+/**
+ * Files and folders of a cell such as "`kernel/audit/chain.ts`, `chain-search.ts`": a file without a folder is in the
+ * folder of the file before it.
+ */
 function reasonedPlaces(cell: string): string[] {
   const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
   const folder = dirname(names[0] ?? '');
@@ -330,14 +333,14 @@ function plain(title: string): string {
     .toLowerCase();
 }
 
-/** The folder whose package.json counts for a file. */
+/** The folder whose package.json applies to a file. */
 function homeOf(file: string): string {
   return /^((?:apps|packages)\/[^/]+|local|bench)\//.exec(file)?.[1] ?? '.';
 }
 
 function undeclared(source: Source): string[] {
   const home = homeOf(source.file);
-  // What runs in browsers is one bundle: nothing of it is installed where the services run.
+  // Code for browsers is one bundle: its dependencies are not installed where the services run.
   const shipped = !source.test && home !== 'apps/console';
   const declared = new Set([...dependenciesOf(home, shipped), ...(source.test ? dependenciesOf('.', false) : [])]);
   return source.imports
@@ -351,7 +354,7 @@ function dependenciesOf(folder: string, productionOnly: boolean): string[] {
   return versionsIn(folder, productionOnly).map(([name]) => name);
 }
 
-/** Name and version of all that a package.json asks for. */
+/** Name and version of every dependency in a package.json. */
 function versionsIn(folder: string, productionOnly: boolean): [string, string][] {
   const path = join(root, folder, 'package.json');
   if (!existsSync(path)) return [];
@@ -365,7 +368,7 @@ function versionsIn(folder: string, productionOnly: boolean): [string, string][]
   return kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}));
 }
 
-/** Cycles of imports, also of types only, each as the files it passes through. */
+/** Cycles of imports, type-only imports included, each as its list of files. */
 function cycles(candidates: readonly Source[]): string[] {
   const next = new Map(
     candidates.map((source) => [source.file, source.imports.filter((i) => i.file).map((i) => i.file ?? '')]),
@@ -383,8 +386,9 @@ function cycles(candidates: readonly Source[]): string[] {
   return found;
 }
 
-describe('tables of texts', () => {
-  // `constructor` and `__proto__` are found in every object. What a caller may name is looked up in a Map, or with Object.hasOwn.
+describe('tables of strings', () => {
+  // `constructor` and `__proto__` are found in every object. Names from callers must be looked up in a Map, or with
+  // Object.hasOwn.
   const lookups = (text: string): string[] =>
     [...text.matchAll(/^(?:export )?const (\w+): [^=\n]*Record<string,[^=\n]* = \{/gm)].flatMap(([, name]) =>
       text
@@ -392,7 +396,7 @@ describe('tables of texts', () => {
         .filter((line) => new RegExp(`(?<![\\w.])${name}\\[`).test(line) && !line.includes(`Object.hasOwn(${name},`)),
     );
 
-  it('are not objects that a name is looked up in', () => {
+  it('are never objects in which a name from a caller is looked up', () => {
     const inside = product.filter(({ file }) => !/^packages\/testing\/|\/stand-in/.test(file));
     expect(inside.flatMap(({ file, text }) => lookups(text).map((line) => `${file}: ${line.trim()}`))).toEqual([]);
   });

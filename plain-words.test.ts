@@ -8,12 +8,12 @@ const files = execFileSync('git', ['ls-files'], { cwd: __dirname, encoding: 'utf
   .split('\n')
   .filter((file) => existsSync(join(__dirname, file)));
 
-/** The pages that people write. Generated pages, the specifications and the log of released changes are not. */
+/** The pages that people write, without generated pages, the specifications and the log of released changes. */
 const pages = files
   .filter((file) => /^(docs|changes|bench)\/.*\.md$|^[A-Z]+\.md$/.test(file) && file !== 'CHANGELOG.md')
   .filter((page) => !/^docs\/spec\/|^docs\/commands\.md$|^docs\/internals\/conformance\.md$/.test(page));
 
-/** All that we write in code. */
+/** All source files that we write. */
 const sources = files
   .filter((file) => /\.(tsx?|[mc]js|sh|ya?ml)$/.test(file))
   .filter((file) => !/\/generated\/|^docs\/spec\/|^pnpm-lock|^plain-words/.test(file));
@@ -27,7 +27,7 @@ const right: readonly (readonly [file: string, words: string])[] = [
   ['prisma/released/upgrade.thorough.test.ts', "owner : 'nobody'"],
 ];
 
-/** Words and word order of another language, each with what to write instead. */
+/** Words and word order of another language, each with a better form. */
 const forms: readonly (readonly [form: string, better: string])[] = [
   ['(?:who|whom)(?:so)?ever', 'anyone who, people who'],
   ['(?:no|some|any|every)body', 'no one, someone, anyone, everyone; better the role'],
@@ -56,9 +56,10 @@ const forms: readonly (readonly [form: string, better: string])[] = [
   ['likewise', 'in the same way, also, or'],
   ['the own', 'its own, your own'],
   ['under way', 'in progress, running, open'],
+  ['says? so', 'reports, shows, allows or requires it'],
 ];
 
-/** Forms that are wrong in comments, but may be right in messages, tests and pages. */
+/** Forms that are wrong in comments and titles of tests, but may be right in messages and pages. */
 const formsOfComments: readonly (readonly [form: string, better: string])[] = [
   ['go(?:es|ing)? on|went on', 'continue'],
   ['for ever', 'forever, always'],
@@ -82,21 +83,23 @@ const formsOfComments: readonly (readonly [form: string, better: string])[] = [
   ['made once', 'created once'],
   ['would be now', 'current, new'],
   ['not such an?', 'not a valid'],
+  ['simultaneous ones', 'simultaneous requests, calls'],
   ['with which', 'that ... uses, that ... with'],
+  ['that (?:is|are) none', 'invalid, malformed, not a ...'],
 ];
 
-/** A space of a form is any gap between words: a comment or a paragraph may continue in the next line. */
+/** A space in a form matches any gap between words, because a comment or a paragraph may continue in the next line. */
 const patternOf = (of: typeof forms): RegExp =>
   new RegExp(
     `\\b(?:${of.map(([form]) => `(${form.replaceAll(' ', '\\s+(?:(?:\\*|//|#)\\s+)?')})`).join('|')})\\b`,
     'gi',
   );
 
-/** A page's text: code blocks, code in lines and targets of links are blank. */
+/** The text of a page, with code blocks, inline code and link targets replaced by blanks. */
 const proseOf = (text: string): string =>
   text.replace(/^ *```[\s\S]*?^ *```|`[^`]*`|\]\([^)]*\)/gm, (code) => code.replace(/[^\n]/g, ' '));
 
-/** A source's text of which everything is blank except comments. */
+/** The text of a source, with everything except comments replaced by blanks. */
 const commentsOf = (text: string): string => {
   const blank = (code: string) => code.replace(/[^\n]/g, ' ');
   let end = 0;
@@ -104,6 +107,22 @@ const commentsOf = (text: string): string => {
     const code = text.slice(end, found.index);
     end = found.index + found[0].length;
     return blank(code) + found[0];
+  });
+  return parts.join('') + blank(text.slice(end));
+};
+
+/** The titles of tests, and of rows of their tables, in a source, with everything else replaced by blanks. */
+const titlesOf = (text: string): string => {
+  const titles =
+    /(\b(?:it|test|describe|journey)(?:\.\w+)*\(\s*|\)\(\s*)('(?:[^'\\\n]|\\.)*')(?=,\s*(?:async\b|\(|\w+ =>))/g;
+  const rows = /(^\s*\[\s*)('[a-z](?:[^'\\\n]|\\.)* (?:[^'\\\n]|\\.)*')(?=,)/gm;
+  const blank = (code: string) => code.replace(/[^\n]/g, ' ');
+  const found = [...text.matchAll(titles), ...text.matchAll(rows)].sort((a, b) => a.index - b.index);
+  let end = 0;
+  const parts = found.map(({ index, 0: all, 1: before = '', 2: title = '' }) => {
+    const code = text.slice(end, index + before.length);
+    end = index + all.length;
+    return blank(code) + title;
   });
   return parts.join('') + blank(text.slice(end));
 };
@@ -116,7 +135,7 @@ const stumbles = (text: string, of = forms): string[] =>
 
 const read = (file: string): string => readFileSync(join(__dirname, file), 'utf8');
 
-/** A source's text without the words that are right there. */
+/** The text of a source without the words that are right in this file. */
 const textOf = (file: string): string =>
   right.reduce((text, [where, words]) => (where === file ? text.replace(words, '') : text), read(file));
 
@@ -135,6 +154,12 @@ it('comments, messages and names in code are written in plain English', () => {
 
 it('comments use the usual words', () => {
   expect(sources.flatMap((file) => inFile(file, commentsOf(read(file)), formsOfComments))).toEqual([]);
+});
+
+it('titles of tests use the usual words', () => {
+  const tests = sources.filter((file) => /\.test\.tsx?$|\/test\//.test(file));
+  expect(tests.length).toBeGreaterThan(500);
+  expect(tests.flatMap((file) => inFile(file, titlesOf(read(file)), formsOfComments))).toEqual([]);
 });
 
 it.each(right)('%s still has the words %s', (file, words) => expect(read(file)).toContain(words));
@@ -158,8 +183,17 @@ it.each([
   expect(stumbles(commentsOf(text), formsOfComments)).toHaveLength(1),
 );
 
+it.each([
+  "it('goes on', () => {",
+  "it.each([\n  'a text',\n])('refuses texts', async (text) => {",
+  "describe('a worker that is gone', () => {",
+  "it.each([\n  ['an id that is none', 1],\n])('refuses %s', (_what, id) => {",
+])('the words of the title in "%s" are noticed', (text) =>
+  expect(stumbles(titlesOf(text), formsOfComments)).toHaveLength(1),
+);
+
 it.each(["const said = 'it goes on';", "fetch('https://example.com/// texts')"])(
-  'the code "%s" is no comment',
+  'the code "%s" is not a comment',
   (text) => expect(stumbles(commentsOf(text), formsOfComments)).toEqual([]),
 );
 

@@ -5,10 +5,10 @@ import { describe, expect, it } from '@jest/globals';
 import { parseSync } from '@swc/core';
 import { filesBelow } from './docs/internals/architecture/sources';
 
-// What is matched may be as long as a body. A pattern that starts over at every character of a run, or that can divide a
-// run in many ways, takes the square of its length or more: megabytes would take hours. So every pattern in the sources is
-// tried on long runs of the characters it matches. Processor time tells a square (seconds) from a line (microseconds)
-// wherever it is measured; see the last test.
+// The matched text may be as long as a body. A pattern that starts again at every character of a run, or that can
+// divide a run in many ways, takes quadratic time or more: megabytes would take hours. So every pattern in the sources
+// is tried on long runs of the characters it matches. Processor time distinguishes quadratic time (seconds) from linear
+// time (microseconds) on any machine; see the last test.
 const length = 40_000;
 const mostMs = 400;
 
@@ -21,7 +21,7 @@ interface Pattern {
 function patternsOf(file: string): Pattern[] {
   const found: Pattern[] = [];
   const text = readFileSync(join(__dirname, file), 'utf8');
-  // A pattern begins only at such a place, and to read a file as a tree takes long.
+  // A pattern can begin only after one of these characters; parsing a file into a tree would take long.
   if (!/[\s(,=:[!&|?{};+\-%<>~^]\/(?![/*])/.test(text)) return found;
   const visit = (node: unknown): void => {
     if (Array.isArray(node)) node.forEach(visit);
@@ -111,7 +111,7 @@ describe('regular expressions', () => {
     expect(patterns.size).toBeGreaterThan(100);
   });
 
-  it('take no more than a few steps for every character', () => {
+  it('take only a few steps for each character', () => {
     const slow = [...patterns.values()].flatMap((pattern) => {
       const { ms, run } = costliest(pattern);
       return ms > mostMs
@@ -126,7 +126,7 @@ describe('regular expressions', () => {
     ['^\\d+\\.?\\d*x', ''],
     ['\\s*\\n\\s*b', ''],
     ['^\\/*|\\/+$', 'g'],
-  ])('would be noticed if they were like %s with flags %j', (source, flags) => {
+  ])('are reported if they are like %s with flags %j', (source, flags) => {
     expect(costliest({ file: '', source, flags }).ms).toBeGreaterThan(mostMs);
   });
 });

@@ -25,7 +25,7 @@ const asking = '\\b(?:query|\\$queryRaw|\\$queryRawUnsafe|rows|readOne)<\\[?';
 const typed = new RegExp(`${asking}\\{([^{}]*)\\}`, 'g');
 const named = /\binterface (\w+)(?: extends [^{]*)? \{([^{}]*)\}/g;
 
-/** The columns of rows that are typed by hand, in the place where they are asked for or in an interface next to it. */
+/** The columns in handwritten types of rows, at the query itself or in an interface next to it. */
 function columnsOf(source: string): string[] {
   const types = [...source.matchAll(typed)].map(([, members]) => members);
   const interfaces = [...source.matchAll(named)]
@@ -36,8 +36,9 @@ function columnsOf(source: string): string[] {
   );
 }
 
-// A rename changes such a type and what reads it, and leaves the statement as it is: every value is undefined then.
-it('names in the types of rows are in a statement next to them', () => {
+// Renaming a property changes the type and the code that reads it, but not the statement: then every value is
+// undefined.
+it('every name in the type of a row occurs in a statement next to it', () => {
   const all = [...sources].flatMap(([file, source]) => columnsOf(source).map((name) => [file, name] as const));
   expect(all.length).toBeGreaterThan(150);
   expect(all.filter(([file, name]) => !words.get(dirname(file))?.has(name)).map((one) => one.join(': '))).toEqual([]);

@@ -13,12 +13,12 @@ const form =
 const versionOf = (file: string): string => (JSON.parse(read(file)) as { version: string }).version;
 const kinds = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security'];
 
-it('every change says what kind it is and of which service, so that a release can fold it into the changelog', () => {
+it('every change names its kind and its service, so that a release can add it to the changelog', () => {
   const changes = readdirSync(join(root, 'changes')).filter((name) => name.endsWith('.md') && name !== 'README.md');
   expect(changes.filter((name) => !form.test(read(`changes/${name}`)))).toEqual([]);
 });
 
-it('a release folds all changes into the changelog, with links that lead from there', () => {
+it('a release adds all changes to the changelog, with links that are valid there', () => {
   const folder = mkdtempSync(join(tmpdir(), 'keystead-changes-'));
   try {
     for (const name of ['changes', 'CHANGELOG.md']) cpSync(join(root, name), join(folder, name), { recursive: true });
@@ -44,7 +44,7 @@ it('every program and package has the version of the newest release in the chang
   expect([secretsVersion, workspacesVersion]).toEqual([newest, newest]);
 });
 
-it('releases of the changelog come newest first, and name their kinds of changes in one order', () => {
+it('releases in the changelog are listed newest first, with their kinds of changes in one order', () => {
   const [, ...releases] = read('CHANGELOG.md').split(/^## /m);
   const versions = releases.map((release) => release.split(' ')[0]!);
   const isNewer = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true }) > 0;

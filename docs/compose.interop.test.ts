@@ -34,7 +34,7 @@ whereThere(`docker compose${there ? '' : ` (skipped: ${program} is not installed
   const sourceOf = (services: Record<string, Service>, name: string, target: string) =>
     services[name]?.volumes?.find((volume) => volume.target === target)?.source;
 
-  it('asks no registry for images of ours, and another one where it is told to', () => {
+  it('pulls our images from no registry by default, and from another one if configured', () => {
     const ours = (services: Record<string, Service>) =>
       Object.values(services).filter(({ image }) => !/^(postgres|haproxy):/.test(image));
     const plain = ours(config(['docker-compose.yml']));
@@ -50,7 +50,7 @@ whereThere(`docker compose${there ? '' : ` (skipped: ${program} is not installed
     }
   });
 
-  it('gives a worker the tool of the machine, or versions and keys', () => {
+  it('gives a worker the tool of the machine, or settings for versions and keys', () => {
     const plain = config(['docker-compose.yml']);
     expect(sourceOf(plain, 'worker', '/usr/local/bin/terraform')).toBe('/usr/local/bin/terraform');
     const set = {
@@ -69,7 +69,7 @@ whereThere(`docker compose${there ? '' : ` (skipped: ${program} is not installed
     }
   });
 
-  it('takes all keys from one folder in production, and says what to do where it is not named', () => {
+  it('reads all keys from one folder in production, and explains what to do if none is named', () => {
     const files = ['docker-compose.yml', 'docker-compose.production.yml'];
     const services = config(files, { KEYSTEAD_COMPOSE_SECRETS: '/srv/keys' });
     for (const [name, folder] of [

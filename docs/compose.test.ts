@@ -9,11 +9,11 @@ const compose = readFileSync(join(root, 'docker-compose.yml'), 'utf8');
 const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
 const example = readFileSync(join(root, '.env.example'), 'utf8');
 
-it('compose takes its images from one place, where no registry answers unless one is named', () => {
+it('compose names its images with one prefix, which is no registry unless one is configured', () => {
   const images = [...compose.matchAll(/^ *image: (.*)\/(secrets|workspaces|worker|agent):(.*)\n((?: *#.*\n)*)(.*)$/gm)];
   expect(new Set(images.map(([, , name]) => name)).size).toBe(4);
   for (const [, registry, , tag, , next = ''] of images) {
-    // Docker takes a name before the first slash for a machine only if it has a dot or a port, or is this one.
+    // Docker treats the part before the first slash as a host only if it has a dot or a port, or is `localhost`.
     expect([registry, tag]).toEqual(['${KEYSTEAD_IMAGES:-localhost/keystead}', '${KEYSTEAD_VERSION:-local}']);
     expect(next.trim()).toMatch(/^pull_policy: \$\{KEYSTEAD_PULL_POLICY:-(build|never)\}$/);
   }
@@ -23,7 +23,7 @@ it('compose takes its images from one place, where no registry answers unless on
   for (const name of ['KEYSTEAD_IMAGES', 'KEYSTEAD_PULL_POLICY']) expect(example).toContain(`# ${name}=`);
 });
 
-it('every image that is built here is a stage of the Dockerfile, and says whether it is well', () => {
+it('every image that is built here is a stage of the Dockerfile, and has a health check', () => {
   const stages = [...compose.matchAll(/build: \{ context: \., target: (\w+) \}/g)].map(([, stage]) => stage);
   expect(new Set(stages)).toEqual(new Set(['secrets', 'workspaces', 'worker', 'agent']));
   for (const stage of stages) expect(dockerfile).toMatch(new RegExp(`^FROM \\S+ AS ${stage}$`, 'm'));
@@ -32,7 +32,7 @@ it('every image that is built here is a stage of the Dockerfile, and says whethe
   expect(dockerfile).not.toContain('HEALTHCHECK NONE');
 });
 
-it('limits memory and processes of every container of ours', () => {
+it('compose limits memory and processes of every container of ours', () => {
   expect(compose).toMatch(/^x-service: &service\n(?: .*\n)*? {2}mem_limit: .*\n {2}pids_limit: /m);
   for (const one of ['worker', 'agent'])
     expect(compose).toMatch(
@@ -46,7 +46,7 @@ it('a worker needs no tool on the machine', () => {
     expect(example).toContain(`# ${name}`);
 });
 
-it('a worker is well if it heard from the service within the last minute', () => {
+it('a worker is healthy if it had an answer of the service within the last minute', () => {
   const folder = mkdtempSync(join(tmpdir(), 'heard-'));
   const ask = () =>
     spawnSync(join(__dirname, 'deploy/heard'), { env: { ...process.env, WORKSPACES_WORKER_SCRATCH: folder } }).status;
@@ -65,7 +65,7 @@ describe('the keys in volumes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'keys-'));
   const keys = join(folder, 'keys');
   const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: folder, stdio: 'pipe' });
-  /** What the page runs in the container of the keys, here. */
+  /** Runs the commands that the page runs in the container of the keys, on this machine. */
   const inside = (script: string) =>
     run('sh', '-euc', script.replaceAll('/srv/keystead', join(__dirname, 'deploy')).replaceAll('/keys', keys));
   const read = (file: string) => readFileSync(join(keys, file), 'utf8');
@@ -73,7 +73,7 @@ describe('the keys in volumes', () => {
   beforeAll(() => void run(join(__dirname, 'deploy/make-secrets.sh'), keys));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('go into files for production as they are', () => {
+  it('are copied to files for production unchanged', () => {
     const [, pack = '', unpack = ''] = /--entrypoint tar keys (.*) \|\n +\((umask .*)\)$/m.exec(page)!;
     run('bash', '-euc', `tar ${pack.replace('/keys', keys)} | (${unpack})`);
     run(join(__dirname, 'deploy/make-secrets.sh'));
@@ -82,7 +82,7 @@ describe('the keys in volumes', () => {
     expect(statSync(join(folder, 'data/compose/worker/worker-agent-token')).mode & 0o777).toBe(0o400);
   });
 
-  it('change by the commands of the page: the seal key, which keeps the one before, and a password', () => {
+  it('are changed by the commands of the page: the seal key, with the previous one kept, and a password', () => {
     const [seal = '', password = ''] = scripts;
     const before = read('secrets/secrets-seal-key');
     inside(seal);
@@ -95,7 +95,7 @@ describe('the keys in volumes', () => {
   });
 });
 
-it('takes any setting of a service from a file, which is there unless one is named', () => {
+it('compose reads any setting of a service from a file, which exists by default', () => {
   const files = [...compose.matchAll(/env_file: .*\["\$\{(\w+):-(.+)\}"\]/g)];
   expect(files.map(([, name]) => name)).toEqual(['SECRETS_SETTINGS', 'WORKSPACES_SETTINGS', 'WORKER_SETTINGS']);
   for (const [, name = '', file = ''] of files) {
@@ -104,7 +104,7 @@ it('takes any setting of a service from a file, which is there unless one is nam
   }
 });
 
-it('stops where a folder of secrets is missing, and makes none', () => {
+it('compose stops if a folder of secrets is missing, and creates none', () => {
   const production = readFileSync(join(root, 'docker-compose.production.yml'), 'utf8');
   const sources = production.match(/source: /g) ?? [];
   expect(sources.length).toBeGreaterThan(4);
@@ -112,7 +112,7 @@ it('stops where a folder of secrets is missing, and makes none', () => {
   expect(production).not.toMatch(/:\/run\/keystead/);
 });
 
-it('a container of the secrets service audits every request unless it is told otherwise', () => {
+it('a container of the secrets service audits every request by default', () => {
   expect(dockerfile).toMatch(/^ENV .*SECRETS_AUDIT_STDOUT=on/m);
   expect(compose).toContain('SECRETS_AUDIT_STDOUT: ${SECRETS_AUDIT_STDOUT:-on}');
 });

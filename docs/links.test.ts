@@ -44,7 +44,7 @@ describe('the links of all pages', () => {
     expect(pages.flatMap(brokenLinks)).toEqual([]);
   });
 
-  it('reach every guide and decision from its list', () => {
+  it('lead to every guide and decision from its list', () => {
     for (const list of ['docs/guides', 'docs/internals/decisions']) {
       const named = proseOf(path.join(root, list, 'README.md'));
       const here = pages

@@ -27,34 +27,34 @@ const blocksWhere = (isSought: (block: Block, page: string) => boolean): string[
   );
 
 describe('the blocks of all pages', () => {
-  it('say what language they are in', () => {
+  it('name their language', () => {
     expect(blocksWhere(({ language }) => !languages.includes(language))).toEqual([]);
   });
 
-  it('are marked as commands where they hold some', () => {
+  it('are marked as commands if they contain some', () => {
     expect(blocksWhere(({ language, text }) => language === 'text' && command.test(text))).toEqual([]);
   });
 
-  it('are run where they are marked sh', () => {
+  it('are run by a test if they are marked sh', () => {
     expect(blocksWhere(({ language }, page) => language === 'sh' && !isRun.has(page))).toEqual([]);
   });
 
-  it('are marked console on the pages that say why no test runs them, and on no other', () => {
+  it('are marked console only on the pages that are listed with a reason why no test runs them', () => {
     const marked = pages.filter((page) => blocksOf(join(root, page)).some(({ language }) => language === 'console'));
     expect(marked.sort()).toEqual(Object.keys(notRun).sort());
   });
 
   it.each(['docker compose up', './keystead kv get a/b', 'A=b C= node x.js', '$ ls', 'export A=b'])(
-    'hold commands if they have %s',
+    'contain commands if they have %s',
     (line) => expect(command.test(`before\n${line}`)).toBe(true),
   );
 
-  it.each(['keystead:', 'file  git', 'node_modules', 'A=b', 'terraform {'])('hold none if they have %s', (line) =>
+  it.each(['keystead:', 'file  git', 'node_modules', 'A=b', 'terraform {'])('contain none if they have %s', (line) =>
     expect(command.test(line)).toBe(false),
   );
 });
 
-it('every test that runs pages is there and has some', () => {
+it('every test that runs pages exists and has pages', () => {
   for (const [test, run] of Object.entries(pagesRunBy)) {
     expect(existsSync(join(root, test))).toBe(true);
     expect(run.length).toBeGreaterThan(5);

@@ -21,7 +21,7 @@ try {
     env: toolEnvironment(),
     stdio: 'inherit',
   });
-  // The terminal sends Ctrl-C to the child as well, which then cleans up; this process waits for it.
+  // The terminal also sends Ctrl-C to the child, which then cleans up. This process waits for the child.
   process.on('SIGINT', () => undefined);
   child.on('exit', (code) => {
     process.exitCode = code ?? 1;

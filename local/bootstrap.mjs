@@ -55,8 +55,8 @@ export async function build() {
  */
 function chosenNode() {
   if (process.env.KEYSTEAD_NODE) return process.env.KEYSTEAD_NODE;
-  const pinned = path.join(root, 'local', 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  return spawnSync(pinned, ['--version']).status === 0 ? pinned : process.execPath;
+  const ownNode = path.join(root, 'local', 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  return spawnSync(ownNode, ['--version']).status === 0 ? ownNode : process.execPath;
 }
 
 /** Runs a script in every package that has it, one per processor at a time. The scripts do not depend on each other. */
@@ -191,11 +191,11 @@ function buildInputs() {
   return [...sources, ...generateInputs(), 'tsconfig.base.json', 'turbo.json'];
 }
 
-function filesBelow(folder, wanted, depth = Number.POSITIVE_INFINITY) {
+function filesBelow(folder, matches, depth = Number.POSITIVE_INFINITY) {
   return readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const file = `${folder}/${entry.name}`;
-    if (!entry.isDirectory()) return wanted(entry.name) ? [file] : [];
+    if (!entry.isDirectory()) return matches(entry.name) ? [file] : [];
     const skipped = ['node_modules', 'dist', 'generated', '.turbo'].includes(entry.name);
-    return skipped || depth < 1 ? [] : filesBelow(file, wanted, depth - 1);
+    return skipped || depth < 1 ? [] : filesBelow(file, matches, depth - 1);
   });
 }

@@ -43,10 +43,12 @@ async function check(work) {
 async function runJest(jestArgs, extra, quiet) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
-  // Test files spend much of their time waiting: for PostgreSQL, for child processes, for a clock.
+  // The number of jest workers: more than processors, because test files spend much of their time waiting for
+  // PostgreSQL, child processes or a clock.
   const workers = Number(process.env.KEYSTEAD_TEST_WORKERS) || availableParallelism() + 2;
   const command = [
-    // Otherwise garbage collection takes a ninth of a worker's time: most objects live for one request.
+    // Without this flag, garbage collection takes a ninth of a worker's time, because most objects live only for one
+    // request.
     '--max-semi-space-size=64',
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
     `--maxWorkers=${workers}`,
@@ -75,14 +77,17 @@ async function runJest(jestArgs, extra, quiet) {
   }
 }
 
-/** Passes output on, from the time when others have ended theirs. It is read at once: a full pipe stops the writer. */
+/**
+ * Passes output on after other checks have printed theirs. The output is read immediately, because a full pipe stops
+ * the writer.
+ */
 async function show(output, quiet) {
-  const held = [];
-  const hold = (text) => held.push(text);
+  const messages = [];
+  const hold = (text) => messages.push(text);
   output.on('data', hold);
   await quiet;
   output.off('data', hold);
-  for (const text of held) process.stderr.write(text);
+  for (const text of messages) process.stderr.write(text);
   output.pipe(process.stderr, { end: false });
 }
 
@@ -113,15 +118,15 @@ function mutants() {
 
 /** The checks other than Jest and the build, in turn; most use one processor. */
 function otherChecks() {
-  const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
-  // Several checkers read shared types several times, and a small heap is collected often: that takes twice the processor
-  // time, which the tests need.
+  const program = (name, ...args) => run(path.join(root, 'node_modules', '.bin', name), args);
+  // If several checkers ran, each would read the shared types; and with a small heap, garbage would be collected often.
+  // Both would take processor time that the tests need.
   const types = (place) =>
     run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', place, '--checkers', '1'], { GOGC: '300' });
   // Browser code is compiled with other types, some of them generated from the service's OpenAPI document.
-  const made = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
+  const typesCheck = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
   const consoleTypes = async () => {
-    await run(process.execPath, made);
+    await run(process.execPath, typesCheck);
     for (const place of ['apps/console', 'apps/console/test']) await types(`${place}/tsconfig.json`);
   };
   return inTurn([

@@ -1,6 +1,6 @@
 // Writes the types of the workspace service's interface from its own OpenAPI document: `src/api/generated/`. They are
-// kept in the tree, so that a build needs no service; `--check` says when they are no longer those of the document.
-// Run with: node --conditions=source --require=tsx/cjs apps/console/types.mjs
+// committed, so that a build needs no service; `--check` fails if they differ from the document. Run with: node --conditions=source --require=tsx/cjs
+// apps/console/types.mjs
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -12,7 +12,9 @@ const { openapiDocument } = require('../workspaces/src/kernel/endpoints/openapi.
 
 const file = path.join(import.meta.dirname, 'src', 'api', 'generated', 'workspaces.d.ts');
 
-/** The document without what a browser's calls do not need: refusals, names of operations, bounds of numbers. */
+/**
+ * The document without the parts that the browser's calls do not use: refusals, names of operations, bounds of numbers.
+ */
 function document() {
   const options = { edition: 'self-hosted', aliases: false, publicUrl: '', prefix: '/api/v2' };
   const described = resources.filter(({ name }) => name !== 'openapi');
@@ -22,7 +24,7 @@ function document() {
     delete operation.operationId;
     operation.parameters = operation.parameters
       .filter((parameter) => parameter.in !== 'header')
-      .map(({ description, ...kept }) => kept);
+      .map(({ description, ...others }) => others);
     operation.responses = Object.fromEntries(Object.entries(operation.responses).filter(([status]) => status < '300'));
   }
   return withReached({ ...whole, paths: Object.fromEntries(paths) });
@@ -42,7 +44,7 @@ function withReached({ components, ...document }) {
   return { ...document, components: { ...components, schemas: reached } };
 }
 
-/** What no call can have is left out; what is missing cannot be had either. */
+/** Removes members of type `never`, empty members and annotations, which do not change the meaning of the types. */
 const withoutNothing = (text) =>
   text
     .replace(/^ *\w+\?: never;\n/gm, '')
@@ -51,11 +53,11 @@ const withoutNothing = (text) =>
     .replace(/^ *\/\*\* (Format|@enum|@default|@description) .*\*\/\n/gm, '')
     .replace(/^ {4,}/gm, (spaces) => ' '.repeat(spaces.length / 2));
 
-const made = withoutNothing(await generatedTypes(document()));
+const types = withoutNothing(await generatedTypes(document()));
 if (!process.argv.includes('--check')) {
   mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, made);
-} else if (!existsSync(file) || readFileSync(file, 'utf8') !== made) {
+  writeFileSync(file, types);
+} else if (!existsSync(file) || readFileSync(file, 'utf8') !== types) {
   process.stderr.write('The types of the console are no longer those of the interface: run `pnpm console-types`.\n');
   process.exitCode = 1;
 }

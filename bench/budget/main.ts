@@ -30,7 +30,7 @@ What a request costs, in figures that other programs on the machine hardly touch
 multiple of what bare node:http takes in the same round, bytes allocated, statements, and time of PostgreSQL.
 Ends with 1 where a request costs more than bench/budget/budget.json allows.`;
 
-/** The cost of one request. */
+/** The cost of a request. */
 interface Cost {
   /** Processor time of the main thread, as a multiple of bare node:http. */
   readonly bare: number;
@@ -45,7 +45,7 @@ const CONNECTIONS = 32;
 const SECONDS = 2;
 const budgetFile = path.join(benchRoot, 'budget', 'budget.json');
 const without = ['search', 'lock', 'OpenAPI', 'cas 0', 'approle', 'database:', 'ACME', 'of a request'];
-/** How far a figure may exceed its budget: a share, and an amount for small figures. */
+/** How far a figure may exceed its budget: by a share of the budget, or by a fixed amount if the figure is small. */
 const tolerance: Record<keyof Cost, readonly [share: number, amount: number]> = {
   bare: [0.15, 0.2],
   kilobytes: [0.05, 1],
@@ -87,7 +87,7 @@ async function kilobytesPerRequest(
       }
       return functions.reduce((sum, [, bytes]) => sum + bytes, 0) / requests / 1000;
     } catch {
-      // Not written yet, or only in part.
+      // The file is not written yet, or only in part.
     }
   }
   throw new Error(`process ${pid} did not say what it allocated`);
@@ -105,14 +105,14 @@ async function inPostgres(
   return statementsOf(url, requests, parts ? 12 : 0);
 }
 
-/** The requests with a budget, of the services in a tree. */
+/** The requests that have a budget. The measured services are those of a source tree. */
 async function scenariosOf(setting: Setting): Promise<Scenario[]> {
-  const wanted = (name: string) => setting.wanted(name) && !without.some((part) => name.includes(part));
+  const isSelected = (name: string) => setting.isSelected(name) && !without.some((part) => name.includes(part));
   const scenarios: Scenario[] = [];
   for (const family of [secretsFamily, enginesFamily, workspacesFamily, registryFamily]) {
-    scenarios.push(...(await family({ ...setting, wanted })));
+    scenarios.push(...(await family({ ...setting, isSelected })));
   }
-  return scenarios.filter(({ name }) => wanted(name));
+  return scenarios.filter(({ name }) => isSelected(name));
 }
 
 interface Tree {
@@ -145,8 +145,8 @@ async function measureAll(
   pinProcess(pinning?.others, process.pid);
   pinProcess(pinning?.others, ground.postgres.pid);
   const generator: Generator = chooseGenerator(pinning?.others);
-  const wanted = (name: string) => only.length === 0 || only.some((part) => name.includes(part));
-  const setting = { ...ground, generator, cores: pinning?.server, wanted };
+  const isSelected = (name: string) => only.length === 0 || only.some((part) => name.includes(part));
+  const setting = { ...ground, generator, cores: pinning?.server, isSelected };
   const bareServer = await startHttp('bare', pinning?.server);
   ground.atEnd(() => bareServer.stop());
   process.env.BENCH_NODE_ARGUMENTS = `--require ${path.join(benchRoot, 'budget', 'allocation.cjs')}`;
@@ -218,9 +218,11 @@ async function main(args: string[]): Promise<boolean> {
   const rows: string[] = [];
   let good = true;
   for (const [name, [cost, other]] of costs) {
-    const over = broken(cost!, budget[name]);
-    good &&= over.length === 0;
-    rows.push(`| ${name} | ${shown(cost!)} | ${over.join(', ')} |${other === undefined ? '' : ` ${shown(other)} |`}`);
+    const exceeded = broken(cost!, budget[name]);
+    good &&= exceeded.length === 0;
+    rows.push(
+      `| ${name} | ${shown(cost!)} | ${exceeded.join(', ')} |${other === undefined ? '' : ` ${shown(other)} |`}`,
+    );
     budget[name] = cost!;
   }
   const rounded = (_key: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(3)) : value);

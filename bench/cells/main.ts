@@ -18,14 +18,14 @@ and a fleet of installations ("cells") carry; and simulates how organizations fi
 
 const SECONDS = 4;
 const CONNECTIONS = 32;
-/** A processor is full at this share of its time: above it, waiting grows quickly. */
+/** A processor is treated as full at this share of its time, because above it, waiting times grow quickly. */
 const FULL = 0.6;
 
 /** The cost of one request, in µs of processor time. */
 interface Cost {
   readonly node: number;
   readonly postgres: number;
-  /** For every other node on the same database. */
+  /** The cost of a write for every other node on the same database. */
   readonly others: number;
 }
 
@@ -91,7 +91,7 @@ async function idleMicros(pid: number): Promise<number> {
   return (mainThread(pid) - before) / 2;
 }
 
-/** Requests a second that nodes on one database carry together; `writes` is the share of writes. */
+/** Requests a second that several nodes on one database can answer together; `writes` is the share of writes. */
 function carried(costs: ReadonlyMap<string, Cost>, nodes: number, writes: number, postgresCores: number) {
   const [read, write] = [costs.get('kv read')!, costs.get('kv write')!];
   const own = read.node * (1 - writes) + write.node * writes;

@@ -18,7 +18,7 @@ export interface Dialect {
   readonly forms: boolean;
   /** Skipped operations: they would end the service, or delete what others need. */
   readonly spared: RegExp;
-  /** Operations for strangers, who are otherwise refused before their body is read. */
+  /** Operations that are also tested with strangers. Elsewhere strangers are refused before their body is read. */
   readonly open: RegExp;
 }
 
@@ -66,16 +66,16 @@ function pathOf({ template }: Operation, { prefix, parameters }: Dialect): strin
   return `${prefix}${filled}`;
 }
 
-/** Bodies that treat all fields alike; the others target one field, or rights. */
+/** Bodies that treat all fields in the same way; the other bodies test a single field, or the look-up of rights. */
 const general =
   /^(no body|list|long query|long texts|unicode|commas|escapes|lists|maps|keys|objects|depth|exact numbers|one text|not JSON|form .*)$/;
 
 /**
- * The fixed order of cases: first valid ones, so that others find existing resources, then those for one field, then
- * all others, well mixed, so that a shorter run covers a fair part.
+ * The fixed order of cases. Valid cases come first, so that later cases find existing resources; then those that test a
+ * single field; then all others, well mixed, so that a shorter run covers a fair part.
  */
 export function ordered(cases: readonly Case[]): Case[] {
-  const meant = cases.filter(({ kind }) => kind === 'as meant');
+  const valid = cases.filter(({ kind }) => kind === 'as meant');
   const special = cases.filter(({ kind }) => kind !== 'as meant' && !general.test(kind));
   const rest = cases.filter(({ kind }) => general.test(kind));
   let state = 42;
@@ -84,5 +84,5 @@ export function ordered(cases: readonly Case[]): Case[] {
     const j = state % (i + 1);
     [rest[i], rest[j]] = [rest[j]!, rest[i]!];
   }
-  return [...meant, ...special, ...rest];
+  return [...valid, ...special, ...rest];
 }

@@ -25,7 +25,7 @@ describe('the hostile bench', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'hostile-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('sees what holds an event loop, and that nothing does', async () => {
+  it('detects work that blocks an event loop, and reports none for an idle one', async () => {
     const file = path.join(folder, 'turns');
     const child = spawn(process.execPath, ['--require', watchProgram, '-e', program], {
       env: { ...process.env, HOSTILE_TURNS: file },
@@ -58,7 +58,7 @@ describe('the hostile bench', () => {
     }
   });
 
-  it('tells the worst of each sender, and what the audit log kept', () => {
+  it('reports the worst requests of each sender, and the bytes in the audit log', () => {
     const outcome = (sender: 'stranger' | 'caller', cpuMs: number): Outcome => ({
       sender,
       operation: `POST /${cpuMs}`,
@@ -83,7 +83,7 @@ describe('the hostile bench', () => {
     expect(text).toContain('at most 2.00 (POST /51, keys, 5000 bytes)');
   });
 
-  it('makes bodies up to each bound, and none beyond', () => {
+  it('generates bodies up to each bound, and none beyond', () => {
     const [operation] = operationsOf({
       paths: {
         '/x': {

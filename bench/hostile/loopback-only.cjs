@@ -12,10 +12,10 @@ dns.lookup = (host, ...rest) => {
 };
 
 const { connect } = net.Socket.prototype;
-net.Socket.prototype.connect = function (...given) {
-  const first = Array.isArray(given[0]) ? given[0][0] : given[0];
+net.Socket.prototype.connect = function (...args) {
+  const first = Array.isArray(args[0]) ? args[0][0] : args[0];
   const host = first?.host;
-  if (typeof host !== 'string' || net.isIP(host) === 0 || isHere(host)) return connect.apply(this, given);
+  if (typeof host !== 'string' || net.isIP(host) === 0 || isHere(host)) return connect.apply(this, args);
   process.nextTick(() => this.destroy(unreachable(host)));
   return this;
 };

@@ -3,14 +3,19 @@ import { weightOf } from './turns';
 
 const ms = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(0));
 const senders: readonly Sender[] = ['stranger', 'caller'];
-/** The audit lines of smaller requests consist mostly of our own fields. */
+/**
+ * Only requests of at least this size are in the report about audit lines, because the audit lines of smaller requests
+ * consist mostly of our own fields.
+ */
 const auditFromBytes = 4096;
 
-/** The outcomes of a service as Markdown: the longest turn of each sender, and the worst of operation and body. */
-export function report(service: string, outcomes: readonly Outcome[], left: number): string {
+/**
+ * The outcomes of a service as Markdown: the longest turn of each sender, and the worst pairs of operation and body.
+ */
+export function report(service: string, outcomes: readonly Outcome[], remaining: number): string {
   const worst = [...outcomes].sort((a, b) => weightOf(b.turn) - weightOf(a.turn));
   const lines = [
-    `## ${service}: ${outcomes.length} requests${left > 0 ? `, ${left} left for want of time` : ''}`,
+    `## ${service}: ${outcomes.length} requests${remaining > 0 ? `, ${remaining} left for want of time` : ''}`,
     '',
     '| sender | requests | longest turn, ms of processor | its wall time, ms | goal | above it |',
     '|---|--:|--:|--:|--:|--:|',

@@ -156,15 +156,15 @@ runProgram(usage, (args) =>
     }
     // A service that has just started has no prepared plans yet.
     for (const turn of ['cold', 'warm']) {
-      await many({ ground, made: create, api, headers, runs, tool, env, finished, pid, service, turn });
+      await many({ ground, create, api, headers, runs, tool, env, finished, pid, service, turn });
     }
   }),
 );
 
-/** Runs that are queued at once, compared with the tool itself. */
-async function many(given: {
+/** Queues several runs at once, and compares them with the tool without the service. */
+async function many(options: {
   ground: Ground;
-  made: (at: string, sent: object) => Promise<Made>;
+  create: (at: string, sent: object) => Promise<Made>;
   api: string;
   headers: Record<string, string>;
   runs: number;
@@ -175,7 +175,7 @@ async function many(given: {
   service: number;
   turn: string;
 }): Promise<void> {
-  const { ground, made, api, headers, runs, tool, env, finished, pid, service, turn } = given;
+  const { ground, create, api, headers, runs, tool, env, finished, pid, service, turn } = options;
   process.stdout.write(`| **${turn}** | |\n`);
   const packed = execFileSync('tar', [
     '--create',
@@ -186,9 +186,9 @@ async function many(given: {
   ]);
   const ids: string[] = [];
   for (let i = 0; i < runs; i++) {
-    const workspace = (await made('organizations/speed/workspaces', body('workspaces', { name: `${turn}-${i}` }))).data
-      .id;
-    const version = await made(
+    const workspace = (await create('organizations/speed/workspaces', body('workspaces', { name: `${turn}-${i}` })))
+      .data.id;
+    const version = await create(
       `workspaces/${workspace}/configuration-versions`,
       body('configuration-versions', { 'auto-queue-runs': false }),
     );
@@ -209,7 +209,7 @@ async function many(given: {
   await Promise.all(
     ids.map((id) => {
       const [workspace, version] = id.split(' ');
-      return made(
+      return create(
         'runs',
         body(
           'runs',

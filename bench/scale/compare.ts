@@ -12,17 +12,19 @@ interface Round {
   readonly loadedMb: number;
 }
 
-/** One kind of load on both, in turn. */
+/** One kind of load on both installations, in turn. */
 export interface Rates {
   readonly empty: number;
   readonly full: number;
-  /** Requests per second of the full one as a share of the empty one: the median of neighbouring runs. */
+  /**
+   * Requests per second of the full installation as a share of those of the empty one: the median of neighbouring runs.
+   */
   readonly share: number;
-  /** The same of the processor time of a request. */
+  /** The same share for the processor time of a request. */
   readonly processorShare: number;
 }
 
-/** The results of both. */
+/** The results of both installations. */
 export interface Compared {
   readonly empty: Round;
   readonly full: Round;
@@ -52,7 +54,10 @@ export function loads({ token }: Installation): Readonly<Record<string, Load>> {
   };
 }
 
-/** Starts both, round after round, and loads them in turn, so that both feel the same machine. */
+/**
+ * Starts both installations, round after round, and loads them in turn, so that both run under the same conditions of
+ * the machine.
+ */
 export async function compare(
   empty: Installation,
   full: Installation,
@@ -111,7 +116,10 @@ interface Target {
 
 const PAIRS = 4;
 
-/** Short alternating runs, so that other load affects both. The first of each is not measured. */
+/**
+ * Runs are short and alternate, so that other load on the machine affects both installations. The first run of each is
+ * not measured.
+ */
 async function alternate(empty: Target, full: Target, generator: Generator, seconds: number): Promise<Pair[]> {
   const run = async ({ node, load }: Target): Promise<Run> => {
     const before = node.processorMs();

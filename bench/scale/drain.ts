@@ -20,8 +20,8 @@ const CONNECTIONS = 32;
 const PATIENCE_MS = 600_000;
 
 /**
- * Makes leases due with one statement and ends them at an upstream that counts, while the same load runs as before.
- * Load is measured in slices, and their medians are compared.
+ * Makes leases due with one statement, and ends them at a stand-in that counts the revocations, while the same load as
+ * before continues. Load is measured in slices, and the medians of the slices are compared.
  */
 export async function drain(
   node: ScaleNode,
@@ -48,14 +48,14 @@ export async function drain(
       'UPDATE lease SET due_at_ms = 1 WHERE hash IN (SELECT hash FROM lease WHERE state = 0 LIMIT $1)',
       [due],
     );
-    const began = performance.now();
+    const startedAtMs = performance.now();
     const during: Figures[] = [];
     let seconds: number | undefined;
     const watch = async () => {
-      while (performance.now() - began < PATIENCE_MS) {
+      while (performance.now() - startedAtMs < PATIENCE_MS) {
         const { ended } = await ask<{ ended: number }>(`${address}/ended`, 'GET', {});
         if (ended >= marked.rowCount!) {
-          seconds = (performance.now() - began) / 1000;
+          seconds = (performance.now() - startedAtMs) / 1000;
           return;
         }
         await new Promise((resolve) => setTimeout(resolve, 100));
@@ -63,7 +63,7 @@ export async function drain(
     };
     const watching = watch();
     do during.push(await slice());
-    while (seconds === undefined && performance.now() - began < PATIENCE_MS);
+    while (seconds === undefined && performance.now() - startedAtMs < PATIENCE_MS);
     await watching;
     if (seconds === undefined) throw new Error('the leases did not come to their end');
     const { rows } = await client.query<{ left: number }>(

@@ -21,12 +21,12 @@ export async function installation(
   name: string,
   { folder, cores }: { folder: string; cores: string | undefined },
   postgres: EmbeddedServer,
-): Promise<Installation & { readonly made: boolean }> {
+): Promise<Installation & { readonly isNew: boolean }> {
   const databaseUrl = postgres.url(name);
   const file = path.join(folder, `${name}.json`);
   if (existsSync(file)) {
     const stored = JSON.parse(readFileSync(file, 'utf8')) as Pick<Installation, 'root' | 'token' | 'sealKey'>;
-    return { ...stored, databaseUrl, folder, cores, made: false };
+    return { ...stored, databaseUrl, folder, cores, isNew: false };
   }
   await ensureDatabase(databaseUrl);
   const sealKey = randomBytes(32).toString('hex');
@@ -34,10 +34,10 @@ export async function installation(
   const secrets = { sealKey, ...(await initialise(node)) };
   await node.stop();
   writeFileSync(file, JSON.stringify(secrets));
-  return { ...secrets, databaseUrl, folder, cores, made: true };
+  return { ...secrets, databaseUrl, folder, cores, isNew: true };
 }
 
-/** Initialises a secrets service and fills a cubbyhole; returns the first token, and that of the cubbyhole. */
+/** Initialises a secrets service and fills a cubbyhole; returns the first token, and the token of the cubbyhole. */
 export async function initialise({ url }: Pick<ScaleNode, 'url'>): Promise<{ root: string; token: string }> {
   const shares = { recovery_shares: 1, recovery_threshold: 1 };
   const { root_token: root } = await ask<{ root_token: string }>(`${url}/v1/sys/init`, 'PUT', {}, shares);
@@ -58,7 +58,7 @@ export async function seed(
   { databaseUrl, sealKey, token }: Installation,
   { tokens, leases, keys }: Pick<ScaleOptions, 'tokens' | 'leases' | 'keys'>,
 ): Promise<number> {
-  const began = performance.now();
+  const startedAtMs = performance.now();
   const counts = ['--tokens', tokens, '--leases', leases, '--keys', keys].map(String);
   const child = await startChild(path.join(benchRoot, 'seed', 'main.ts'), [...counts, '--token', token], {
     ready: /^all:/,
@@ -67,5 +67,5 @@ export async function seed(
     patienceSeconds: 1800,
   });
   await child.stop();
-  return (performance.now() - began) / 1000;
+  return (performance.now() - startedAtMs) / 1000;
 }

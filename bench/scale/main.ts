@@ -39,7 +39,7 @@ async function measure(
   const { tokens, leases, keys, due, deleted } = options;
   const empty = await installation('empty', { folder, cores: pinning?.server }, postgres);
   const full = await installation('full', { folder, cores: pinning?.server }, postgres);
-  if (full.made) {
+  if (full.isNew) {
     const seconds = await seed(full, { tokens, leases, keys: 0 });
     add(
       `seed ${amount(leases)} leases and ${amount(tokens)} tokens`,

@@ -27,7 +27,7 @@ export interface ScaleNode {
 export async function startNode({ databaseUrl, sealKey, folder, cores }: NodeSetting): Promise<ScaleNode> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const began = performance.now();
+  const startedAtMs = performance.now();
   const starting = startChild(path.resolve(benchRoot, '..', 'apps/secrets/dist/main.js'), [], {
     cores,
     ready: /listening/,
@@ -40,7 +40,7 @@ export async function startNode({ databaseUrl, sealKey, folder, cores }: NodeSet
     },
     patienceSeconds: 120,
   });
-  const [child, readyMs] = await Promise.all([starting, untilReady(url, began)]);
+  const [child, readyMs] = await Promise.all([starting, untilReady(url, startedAtMs)]);
   return {
     url,
     readyMs,
@@ -50,15 +50,17 @@ export async function startNode({ databaseUrl, sealKey, folder, cores }: NodeSet
   };
 }
 
-/** Before initialisation any answer except 5xx counts, because `/readyz` refuses. */
-async function untilReady(url: string, began: number): Promise<number> {
+/**
+ * Waits until the node answers. Before initialisation, any answer except 5xx is sufficient, because `/readyz` refuses.
+ */
+async function untilReady(url: string, startedAtMs: number): Promise<number> {
   for (;;) {
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer) {
       const text = await answer.text();
-      if (answer.ok || text.includes('not initialised')) return performance.now() - began;
+      if (answer.ok || text.includes('not initialised')) return performance.now() - startedAtMs;
     }
-    if (performance.now() - began > 120_000) throw new Error('the service did not get ready');
+    if (performance.now() - startedAtMs > 120_000) throw new Error('the service did not get ready');
     await sleep(10);
   }
 }

@@ -59,9 +59,9 @@ async function page(url: string, token: string, after: string): Promise<string[]
 async function timed(count: number, work: () => Promise<void>): Promise<Pages> {
   const took: number[] = [];
   for (let n = 0; n < count; n++) {
-    const began = performance.now();
+    const startedAtMs = performance.now();
     await work();
-    took.push(performance.now() - began);
+    took.push(performance.now() - startedAtMs);
   }
   took.sort((a, b) => a - b);
   return { p50Ms: quantile(took, 0.5), p95Ms: quantile(took, 0.95), slowestMs: took.at(-1)! };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { COPY_HEADER, COPY_TRAILER } from './copy-rows';
 
-/** The part of pg's connection that COPY speaks to; its types leave it out. */
+/** The part of pg's connection that COPY needs, which the types of pg leave out. */
 interface CopyConnection {
   query(text: string): void;
   sendCopyFromChunk(chunk: Buffer): void;
@@ -11,7 +11,7 @@ interface CopyConnection {
   stream: NodeJS.WritableStream & { writableNeedDrain: boolean };
 }
 
-/** Sends rows in binary format to a table with COPY, as fast as it takes them. */
+/** Sends rows in binary format to a table with COPY, as fast as the table takes them. */
 function copyIn(
   client: pg.Client,
   table: string,
@@ -52,8 +52,8 @@ function copyIn(
 }
 
 /**
- * Fills a table without its keys and indexes, and rebuilds those at the end: one sorted build instead of millions of
- * random insertions. All of it is one transaction, so a failure leaves the table as it was.
+ * Fills a table after dropping its keys and indexes, and rebuilds them at the end: a sorted build is faster than
+ * millions of random insertions. All of this is one transaction, so a failure leaves the table unchanged.
  */
 export async function fillBare(
   url: string,
@@ -93,9 +93,9 @@ async function definitions(client: pg.Client, table: string): Promise<Definition
   return rows;
 }
 
-async function indexAgain(client: pg.Client, table: string, made: readonly Definition[]): Promise<void> {
+async function indexAgain(client: pg.Client, table: string, definitions: readonly Definition[]): Promise<void> {
   try {
-    for (const { make } of made) await client.query(make);
+    for (const { make } of definitions) await client.query(make);
     await client.query('COMMIT');
     await client.query(`VACUUM (ANALYZE) ${table}`);
   } finally {

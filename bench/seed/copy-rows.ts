@@ -2,7 +2,7 @@
 
 /** The header of a binary COPY. */
 export const COPY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
-/** Its trailer. */
+/** The trailer of a binary COPY. */
 export const COPY_TRAILER = Buffer.from([0xff, 0xff]);
 
 /** Rows for COPY: `begin` a row with its number of fields, then add each field. */
@@ -51,10 +51,10 @@ export class CopyRows {
 
   /** All rows so far; starts again with none. */
   take(): Uint8Array<ArrayBuffer> {
-    const taken = new Uint8Array(this.buffer.buffer, 0, this.at);
+    const rows = new Uint8Array(this.buffer.buffer, 0, this.at);
     this.buffer = Buffer.allocUnsafeSlow(this.buffer.length);
     this.at = 0;
-    return taken as Uint8Array<ArrayBuffer>;
+    return rows as Uint8Array<ArrayBuffer>;
   }
 
   private none(): this {

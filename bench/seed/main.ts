@@ -43,11 +43,13 @@ async function main(): Promise<void> {
   });
   const fill = async (what: What, name: string, count: number): Promise<void> => {
     if (count === 0) return;
-    const began = performance.now();
+    const startedAtMs = performance.now();
     const { indexed } = await fillBare(url, what, seeded[what].columns, threads.rows(what, count));
-    process.stdout.write(`${name}: ${count} in ${since(began)}\n`);
+    process.stdout.write(`${name}: ${count} in ${since(startedAtMs)}\n`);
     // The next table is filled while this one gets its indexes.
-    indexing.push(indexed.then(() => void process.stdout.write(`${name}: indexed ${since(began)} after the first\n`)));
+    indexing.push(
+      indexed.then(() => void process.stdout.write(`${name}: indexed ${since(startedAtMs)} after the first\n`)),
+    );
   };
   const indexing: Promise<void>[] = [];
   try {
@@ -62,14 +64,14 @@ async function main(): Promise<void> {
   if (!values.token) process.stdout.write(`token: ${owner.token}\n`);
 }
 
-async function findOwner(given: string | undefined): Promise<{ token: string; hash: Buffer }> {
+async function findOwner(ownerToken: string | undefined): Promise<{ token: string; hash: Buffer }> {
   const service = await openService();
   const { kernel } = service;
   try {
-    if (given !== undefined) {
-      const record = await kernel.tokens.find(given);
+    if (ownerToken !== undefined) {
+      const record = await kernel.tokens.find(ownerToken);
       if (!record) throw new Error('--token is not a token of this service');
-      return { token: given, hash: record.hash };
+      return { token: ownerToken, hash: record.hash };
     }
     const set = emptySet();
     const { token, record } = kernel.tokens.mint(tokenSpec(kernel, MONTH_SECONDS, ['root']), set);

@@ -44,7 +44,7 @@ describe('filling a table', () => {
     }
   }
 
-  it('brings every kind of value as it was said, and leaves keys and indexes as they were', async () => {
+  it('stores every kind of value unchanged, and keeps keys and indexes', async () => {
     const before = await indexes();
     const { indexed } = await fillBare(database.url, 'thing', COLUMNS, portions([['tab\tand\nline', ''], ['é🙂\\N']]));
     await indexed;
@@ -58,7 +58,7 @@ describe('filling a table', () => {
     await client.query("DELETE FROM thing WHERE name <> 'before'");
   });
 
-  it('takes more than its buffer holds', async () => {
+  it('accepts more data than its buffer holds', async () => {
     const { indexed } = await fillBare(database.url, 'thing', COLUMNS, portions([['1', '2', '3']], 900_000));
     await indexed;
     const { rows } = await client.query("DELETE FROM thing WHERE name <> 'before' RETURNING name, length(bytes)");
@@ -69,7 +69,7 @@ describe('filling a table', () => {
     ]);
   });
 
-  it('leaves everything as it was when rows do not fit their keys', async () => {
+  it('changes nothing if rows violate their keys', async () => {
     const before = await indexes();
     const { indexed } = await fillBare(database.url, 'thing', COLUMNS, portions([['same', 'same']]));
     await expect(indexed).rejects.toThrow(/unique/);

@@ -21,7 +21,9 @@ interface Seeded {
 const DAY_SECONDS = 86_400;
 const words = (text: string) => text.split(' ');
 
-/** Generates tokens, leases and entries with the code that serves requests, up to the row. */
+/**
+ * Generates tokens, leases and entries with the same code that serves requests, except for the insertion of the row.
+ */
 export const seeded: Readonly<Record<What, Seeded>> = {
   token: {
     columns: words('hash accessor_hash namespace_id path created_at_ms expires_at_ms due_at_ms sealed'),
@@ -71,7 +73,7 @@ export const seeded: Readonly<Record<What, Seeded>> = {
 };
 
 const VALUE = Buffer.from('{"seeded":"yes"}');
-/** Keys are numbers of one width, so that they sort as they are counted. */
+/** The first key. All keys have the same number of digits, so that their order as text is their numeric order. */
 const FIRST_KEY = 1_000_000_000;
 
 /** A token as `auth/token/create` would make it. */

@@ -23,7 +23,7 @@ export class SealingThreads {
   /** The rows of `count` numbers, in portions, in no order. */
   async *rows(what: What, count: number): AsyncGenerator<Uint8Array> {
     let next = 0;
-    let left = Math.ceil(count / ROWS);
+    let remaining = Math.ceil(count / ROWS);
     const rows: Uint8Array[] = [];
     let wake = (): void => {};
     let failure: Error | undefined;
@@ -51,12 +51,12 @@ export class SealingThreads {
       for (let n = 0; n < AHEAD; n++) ask(worker);
     });
     try {
-      while (left > 0) {
+      while (remaining > 0) {
         if (failure) throw failure;
         const bytes = rows.shift();
         if (bytes) {
           yield bytes;
-          left--;
+          remaining--;
           const worker = idle.shift();
           if (worker) ask(worker);
         } else {

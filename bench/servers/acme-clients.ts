@@ -17,7 +17,7 @@ async function main() {
   dns.on('message', (query, { port, address }) => dns.send(answerTo(query), port, address));
   dns.bind(Number(resolver.split(':')[1]), '127.0.0.1');
   await once(dns, 'listening');
-  // A network may make 100 accounts an hour; the orders of one are decided one after the other.
+  // A network may make 100 accounts an hour; the orders of one account are decided one after the other.
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => new Client(directory).start()));
   const names = Array.from({ length: Number(clients) }, (_, n) => `c${n}.example.com`);
   const all = await Promise.all(names.map((name, n) => orderer(name, accounts[n % ACCOUNTS]!.key)));
@@ -26,7 +26,7 @@ async function main() {
   console.log(JSON.stringify(figures));
 }
 
-/** Like ordinary clients, it takes its next nonce from the last answer. */
+/** An ACME client. Like ordinary clients, it takes its next nonce from the last response. */
 class Client extends AcmeClient {
   private next: string | undefined;
 
@@ -46,7 +46,10 @@ class Client extends AcmeClient {
 
 const agent = new Agent({ keepAlive: true });
 
-/** As `fetch`, which takes several times the processor time that the service shares with its clients. */
+/**
+ * Sends a POST. `fetch` would take several times the processor time, and the service shares the processor with its
+ * clients.
+ */
 function posted(url: string, message: string): Promise<AcmeReply> {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/jose+json', 'Content-Length': Buffer.byteLength(message) };
@@ -66,7 +69,7 @@ function posted(url: string, message: string): Promise<AcmeReply> {
   });
 }
 
-/** A client for the account of a key; it repeats everything from the order to the certificate. */
+/** A client for the account of a key; each call repeats everything from the order to the certificate. */
 async function orderer(name: string, key: KeyObject): Promise<() => Promise<void>> {
   const client = await new Client(directory, key).start();
   const csr = execFileSync(
@@ -85,8 +88,8 @@ async function orderer(name: string, key: KeyObject): Promise<() => Promise<void
     await client.post(challenge.url, {});
     const { body } = await client.until(at, 'valid', 'invalid');
     if (body.status !== 'valid') throw new Error(JSON.stringify(body));
-    const done = await client.post(order.body.finalize, { csr });
-    await client.post(done.body.certificate);
+    const finalized = await client.post(order.body.finalize, { csr });
+    await client.post(finalized.body.certificate);
   };
 }
 

@@ -7,12 +7,12 @@ export interface Crowd extends Read {
   readonly withinMs: number;
 }
 
-/** Sends the parent's calls, reports when all are answered, and ends. */
-process.once('message', async (crowd: Crowd) => {
-  const { count, withinMs } = crowd;
+/** Makes the calls that the parent process requests, reports when all are answered, and ends. */
+process.once('message', async (load: Crowd) => {
+  const { count, withinMs } = load;
   const calls = Array.from({ length: count }, async (_, n) => {
     if (withinMs > 0) await sleep((n * withinMs) / count);
-    await get(crowd, false);
+    await get(load, false);
   });
   await Promise.all(calls);
   process.send?.('done');

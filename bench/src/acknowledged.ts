@@ -12,7 +12,10 @@ const readersOfEach = 2;
 const patienceMs = 10_000;
 /** The first requests may meet services that have just started. */
 const firstPatienceMs = 60_000;
-/** Values that cannot be read for this long after the end are reported as unread, not as lost or kept. */
+/**
+ * How long to retry reading a value after the end. A value that still cannot be read is reported as unread, not as lost
+ * or stored.
+ */
 const readBackMs = 600_000;
 /** A caller's pause between requests: this is not a measurement of speed. */
 const pauseMs = 20;
@@ -71,8 +74,8 @@ interface Answer {
 }
 
 /** The results of the callers of one service. */
-class Seen {
-  readonly kept: { at: string; shown: string }[] = [];
+class CallResults {
+  readonly stored: { at: string; shown: string }[] = [];
   readonly failures: Record<string, number> = {};
   requests = 0;
   firstFailureMs: number | undefined;
@@ -83,7 +86,9 @@ class Seen {
 
   constructor(private readonly side: Side) {}
 
-  /** The answer; undefined if there is none or the service is unavailable. Everything but a success is counted. */
+  /**
+   * Sends a request. Returns the answer; undefined if there is none or the service is unavailable. Counts all failures.
+   */
   async send(method: string, at: string, body?: object, timeoutMs = patienceMs): Promise<Answer | undefined> {
     this.requests++;
     try {
@@ -115,21 +120,21 @@ class Seen {
 }
 
 async function watch(side: Side, endMs: number): Promise<Record<string, unknown>> {
-  const seen = new Seen(side);
+  const results = new CallResults(side);
   for (const { at, body } of side.prepare) {
-    if (!(await seen.send('POST', at, body, firstPatienceMs))?.good)
-      throw new Error(`${side.url}${at}: ${Object.keys(seen.failures)}`);
+    if (!(await results.send('POST', at, body, firstPatienceMs))?.good)
+      throw new Error(`${side.url}${at}: ${Object.keys(results.failures)}`);
   }
   let number = 0;
   const write = async () => {
     const { at, body, found, shown } = side.write(++number);
-    if ((await seen.send('POST', at, body))?.good) seen.kept.push({ at: found, shown });
+    if ((await results.send('POST', at, body))?.good) results.stored.push({ at: found, shown });
   };
   const wrong: string[] = [];
   const read = async () => {
     // Every node must show writes older than a second.
-    const one = seen.kept[Math.floor(Math.random() * (seen.kept.length - 200))];
-    const answer = one && (await seen.send('GET', one.at));
+    const one = results.stored[Math.floor(Math.random() * (results.stored.length - 200))];
+    const answer = one && (await results.send('GET', one.at));
     if (answer && !(answer.good && answer.text.includes(one.shown))) wrong.push(one.at);
   };
   const until = async (work: () => Promise<void>) => {
@@ -137,19 +142,19 @@ async function watch(side: Side, endMs: number): Promise<Record<string, unknown>
   };
   const many = (count: number, work: () => Promise<void>) => Array.from({ length: count }, () => until(work));
   await Promise.all([...many(writersOfEach, write), ...many(readersOfEach, read)]);
-  const { requests, longestSilenceMs, firstFailureMs, lastFailureMs } = seen;
-  const failed = { ...seen.failures };
+  const { requests, longestSilenceMs, firstFailureMs, lastFailureMs } = results;
+  const failed = { ...results.failures };
 
   const lost: string[] = [];
   const unread: string[] = [];
-  const waiting = [...seen.kept];
+  const waiting = [...results.stored];
   const readEndMs = Date.now() + readBackMs;
   await Promise.all(
     Array.from({ length: 8 }, async () => {
       for (let one = waiting.pop(); one; one = waiting.pop()) {
-        let answer = await seen.send('GET', one.at);
+        let answer = await results.send('GET', one.at);
         for (; answer === undefined && Date.now() < readEndMs; await sleep(pauseMs))
-          answer = await seen.send('GET', one.at);
+          answer = await results.send('GET', one.at);
         if (answer === undefined) unread.push(one.at);
         else if (!answer.good || !answer.text.includes(one.shown)) lost.push(one.at);
       }
@@ -160,7 +165,7 @@ async function watch(side: Side, endMs: number): Promise<Record<string, unknown>
     service: side.name,
     requests,
     failed,
-    acknowledged: seen.kept.length,
+    acknowledged: results.stored.length,
     lost: lost.length,
     unread: unread.length,
     wrong: wrong.length,

@@ -25,26 +25,29 @@ interface World {
   read<T>(at: string): Promise<T>;
 }
 
-/** Work of a service during reads: prepared first, then done; returns a short description. */
-type Work = (world: World) => Promise<() => Promise<string>>;
+/**
+ * Prepares work of a service, and returns a function that does the work while reads are measured and returns a short
+ * description.
+ */
+type Work = (setting: World) => Promise<() => Promise<string>>;
 
 const works: Readonly<Record<string, Work>> = {
-  'transit: RSA-4096 keys': async (world) => {
-    await world.write('sys/mounts/transit', { type: 'transit' });
+  'transit: RSA-4096 keys': async (setting) => {
+    await setting.write('sys/mounts/transit', { type: 'transit' });
     let count = 0;
-    return () => repeated(world, () => world.write(`transit/keys/key-${count++}`, { type: 'rsa-4096' }));
+    return () => repeated(setting, () => setting.write(`transit/keys/key-${count++}`, { type: 'rsa-4096' }));
   },
-  'transit: RSA-4096 signatures': async (world) => {
-    await world.write('sys/mounts/transit', { type: 'transit' });
-    await world.write('transit/keys/rsa', { type: 'rsa-4096' });
+  'transit: RSA-4096 signatures': async (setting) => {
+    await setting.write('sys/mounts/transit', { type: 'transit' });
+    await setting.write('transit/keys/rsa', { type: 'rsa-4096' });
     const input = Buffer.alloc(100, 'x').toString('base64');
-    return () => repeated(world, () => world.write('transit/sign/rsa', { input }));
+    return () => repeated(setting, () => setting.write('transit/sign/rsa', { input }));
   },
   'pki: list of 1,000,000 revoked': longList,
   'database: 10,000 static roles': manyStaticRoles,
 };
 
-/** Lets eight callers do something for twenty seconds, and counts what is refused. */
+/** Lets eight callers repeat a call for twenty seconds, and counts refused calls. */
 async function repeated({ share }: World, call: () => Promise<unknown>): Promise<string> {
   let [good, bad] = [0, 0];
   const counted = () =>
@@ -136,7 +139,7 @@ async function manyStaticRoles({ postgres, share, write, read }: World): Promise
       await sleep(5000);
       for (const { name, at } of await changes()) {
         const due = dueAtMs.get(name);
-        // A password changed before it was due had already been changed when the times were read.
+        // If a password was changed before it was due, the change had already happened when the times were read.
         if (due === undefined || at < due) continue;
         late.push((at - due) / 1000);
         dueAtMs.delete(name);
@@ -160,25 +163,25 @@ async function waits(
   const headers = { 'X-Service-Token': await initialised(url), 'Content-Type': 'application/json' };
   const call = async <T>(method: string, at: string, body?: object): Promise<T> =>
     (await ask<{ data: T } | undefined>(`${url}/v1/${at}`, method, headers, body))?.data as T;
-  const world: World = {
+  const setting: World = {
     ...{ url, postgres, headers, share },
     write: (at, body = {}) => call('POST', at, body),
     read: (at) => call('GET', at),
   };
-  await world.write('cubbyhole/one', { value: 'x' });
+  await setting.write('cubbyhole/one', { value: 'x' });
   const reader = await Reader.start({ url: `${url}/v1/cubbyhole/one`, headers }, atEnd);
   const quiet = await reader.quiet();
-  const run = await works[name]!(world);
+  const run = await works[name]!(setting);
   const before = resident(pid);
-  const said = run();
-  const { times, peakMib } = await reader.during(pid, said);
+  const result = run();
+  const { times, peakMib } = await reader.during(pid, result);
   const quietThenBusy = [
     shown(quiet, 0.5),
     shown(quiet, 0.99),
     shown(quiet, 1),
     ...[0.5, 0.99, 1].map((at) => shown(times, at)),
   ];
-  return [name, ...quietThenBusy, String(before), String(peakMib), await said];
+  return [name, ...quietThenBusy, String(before), String(peakMib), await result];
 }
 
 const headings = [
@@ -199,12 +202,12 @@ runProgram(usage, async (args) => {
     args,
     options: { only: { type: 'string', multiple: true, default: [] }, short: { type: 'boolean', default: false } },
   });
-  const wanted = (name: string) => values.only.length === 0 || values.only.some((part) => name.includes(part));
+  const isSelected = (name: string) => values.only.length === 0 || values.only.some((part) => name.includes(part));
   // Runs before this program is pinned to some cores.
   const pinning = choosePinning();
   pinProcess(pinning?.others, process.pid);
   const rows: string[][] = [];
-  for (const name of Object.keys(works).filter(wanted)) {
+  for (const name of Object.keys(works).filter(isSelected)) {
     rows.push(
       await onGround({ track_commit_timestamp: 'on' }, (ground) =>
         waits(name, values.short ? 0.02 : 1, pinning, ground),

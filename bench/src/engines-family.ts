@@ -28,7 +28,7 @@ const names = [
 
 /** The engines that sign and encrypt, with the file audit device on. */
 export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
-  if (!names.some(setting.wanted)) return [];
+  if (!names.some(setting.isSelected)) return [];
   const service = await startAudited(setting, 'engines');
   const headers = { 'X-Service-Token': await initialised(service.url), 'Content-Type': 'application/json' };
   const write = async <T>(at: string, body: object = {}): Promise<T> =>
@@ -56,7 +56,7 @@ export async function enginesFamily(setting: Setting): Promise<Scenario[]> {
   const public_key = sshLine();
   await write('totp/keys/bench', { generate: true, issuer: 'bench', account_name: 'bench' });
 
-  if (setting.wanted(names[12])) await connectDatabase(setting, write);
+  if (setting.isSelected(names[12])) await connectDatabase(setting, write);
   const resolver = `127.0.0.1:${await freePort()}`;
   await write('pki/config/cluster', { path: `${service.url}/v1/pki` });
   await write('pki/config/acme', { enabled: true, dns_resolver: resolver });

@@ -35,7 +35,7 @@ interface Promised {
 }
 
 /** The results of all callers. */
-class Seen {
+class CallResults {
   readonly promised: Promised[] = [];
   readonly wrong: string[] = [];
   readonly tally = { asked: 0, unavailable: 0, unanswered: 0 };
@@ -86,31 +86,31 @@ interface Locker {
 const workspacesAt = '/api/v2/organizations/kept/workspaces';
 const workspace = (name: string) => ({ data: { type: 'workspaces', attributes: { name } } });
 
-async function writeSecrets(seen: Seen, n: string): Promise<void> {
-  if (await good(seen.send('secrets', 'POST', `/v1/kept/${n}`, { n }))) {
-    seen.promised.push({ service: 'secrets', at: `/v1/kept/${n}` });
+async function writeSecrets(results: CallResults, n: string): Promise<void> {
+  if (await good(results.send('secrets', 'POST', `/v1/kept/${n}`, { n }))) {
+    results.promised.push({ service: 'secrets', at: `/v1/kept/${n}` });
   }
-  const lasting = await good<Made>(seen.send('secrets', 'POST', '/v1/auth/token/create', { policies: ['default'] }));
+  const lasting = await good<Made>(results.send('secrets', 'POST', '/v1/auth/token/create', { policies: ['default'] }));
   if (lasting) {
     const token = lasting.auth.client_token;
-    seen.promised.push({ service: 'secrets', at: '/v1/auth/token/lookup-self', token });
+    results.promised.push({ service: 'secrets', at: '/v1/auth/token/lookup-self', token });
   }
-  await seen.send('secrets', 'POST', '/v1/auth/token/create', { policies: ['default'], ttl: `${leaseSeconds}s` });
-  await seen.send('secrets', 'GET', '/v1/scheduler/creds/bench');
+  await results.send('secrets', 'POST', '/v1/auth/token/create', { policies: ['default'], ttl: `${leaseSeconds}s` });
+  await results.send('secrets', 'GET', '/v1/scheduler/creds/bench');
 }
 
-async function writeWorkspaces(seen: Seen, n: string, locker: Locker): Promise<void> {
-  if (await good(seen.send('workspaces', 'POST', workspacesAt, workspace(n)))) {
-    seen.promised.push({ service: 'workspaces', at: `${workspacesAt}/${n}` });
+async function writeWorkspaces(results: CallResults, n: string, locker: Locker): Promise<void> {
+  if (await good(results.send('workspaces', 'POST', workspacesAt, workspace(n)))) {
+    results.promised.push({ service: 'workspaces', at: `${workspacesAt}/${n}` });
   }
   for (const locked of [true, false]) {
     const action = locked ? 'lock' : 'unlock';
-    const answer = await seen.send('workspaces', 'POST', `/api/v2/workspaces/${locker.id}/actions/${action}`, {});
+    const answer = await results.send('workspaces', 'POST', `/api/v2/workspaces/${locker.id}/actions/${action}`, {});
     if (answer === undefined) locker.state = undefined;
     else if (answer.status === 200) locker.state = locked;
-    // Already in this state: an earlier call of unknown outcome had succeeded.
+    // The workspace is already in this state, because an earlier call without a known outcome had succeeded.
     else if (answer.status === 409 && locker.state !== locked) locker.state = locked;
-    else seen.wrong.push(`${action}: ${answer.status} though it was ${locker.state ? 'locked' : 'free'}`);
+    else results.wrong.push(`${action}: ${answer.status} though it was ${locker.state ? 'locked' : 'free'}`);
   }
 }
 
@@ -118,8 +118,8 @@ interface Made {
   readonly auth: { readonly client_token: string };
 }
 
-async function good<T = true>(asked: Promise<Answer | undefined>): Promise<T | undefined> {
-  const answer = await asked;
+async function good<T = true>(request: Promise<Answer | undefined>): Promise<T | undefined> {
+  const answer = await request;
   return answer !== undefined && answer.status < 300 ? ((answer.body ?? true) as T) : undefined;
 }
 
@@ -130,10 +130,10 @@ interface Round {
   readonly readPauseMs: Record<Service, number>;
 }
 
-async function killOnce(cluster: Cluster, seen: Seen, death: Death): Promise<Round> {
+async function killOnce(cluster: Cluster, results: CallResults, death: Death): Promise<Round> {
   for (const service of ['secrets', 'workspaces'] as const) {
-    seen.writes[service] = [];
-    seen.readPauseMs[service] = 0;
+    results.writes[service] = [];
+    results.readPauseMs[service] = 0;
   }
   await sleep(500 + Math.random() * 1000);
   const { name, restart } = await cluster.killPrimary(death);
@@ -148,7 +148,7 @@ async function killOnce(cluster: Cluster, seen: Seen, death: Death): Promise<Rou
   restart();
   const firstAfter = async (service: Service) => {
     for (;;) {
-      const first = seen.writes[service].find((ms) => ms >= promotedMs);
+      const first = results.writes[service].find((ms) => ms >= promotedMs);
       if (first !== undefined) return first - promotedMs;
       if (Date.now() - promotedMs > 120_000) throw new Error(`${service} did not write again`);
       await sleep(20);
@@ -158,7 +158,7 @@ async function killOnce(cluster: Cluster, seen: Seen, death: Death): Promise<Rou
   await cluster.ready();
   // A pending read is counted when it is answered.
   await sleep(1000);
-  return { death, promotedMs: promotedMs - killedMs, writeMs, readPauseMs: { ...seen.readPauseMs } };
+  return { death, promotedMs: promotedMs - killedMs, writeMs, readPauseMs: { ...results.readPauseMs } };
 }
 
 async function failover(kills: number, folder: string, atEnd: (cleanup: () => unknown) => void): Promise<boolean> {
@@ -169,7 +169,7 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   const place = { postgres: cluster, cores: undefined, atEnd, folder: own };
   const secrets = await startOutside(place);
   const workspaces = await startWorkspaces(place);
-  const seen = new Seen(
+  const results = new CallResults(
     { secrets: secrets.url, workspaces: workspaces.url },
     {
       secrets: { 'X-Service-Token': secrets.root },
@@ -202,22 +202,22 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
     }
   };
   const reads = (service: Service) => async () => {
-    const mine = seen.promised.filter((one) => one.service === service);
-    const one = mine[Math.floor(Math.random() * mine.length)];
+    const ownPromises = results.promised.filter((one) => one.service === service);
+    const one = ownPromises[Math.floor(Math.random() * ownPromises.length)];
     if (one === undefined) return;
     const sinceMs = Date.now();
     while (running) {
-      const answer = await seen.send(service, 'GET', one.at, undefined, one.token);
+      const answer = await results.send(service, 'GET', one.at, undefined, one.token);
       if (answer?.status === 200) break;
-      if (answer !== undefined) seen.wrong.push(`read ${one.at}: ${answer.status}`);
+      if (answer !== undefined) results.wrong.push(`read ${one.at}: ${answer.status}`);
       await sleep(50);
     }
-    seen.readPauseMs[service] = Math.max(seen.readPauseMs[service], Date.now() - sinceMs);
+    results.readPauseMs[service] = Math.max(results.readPauseMs[service], Date.now() - sinceMs);
   };
   const callers = [
     ...lockers.flatMap((locker) => [
-      forever(() => writeSecrets(seen, `n-${++number}`), 20),
-      forever(() => writeWorkspaces(seen, `n-${++number}`, locker), 20),
+      forever(() => writeSecrets(results, `n-${++number}`), 20),
+      forever(() => writeWorkspaces(results, `n-${++number}`, locker), 20),
     ]),
     forever(reads('secrets'), 10),
     forever(reads('workspaces'), 10),
@@ -225,53 +225,53 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   const rounds: Round[] = [];
   try {
     for (let round = 0; round < kills; round++) {
-      rounds.push(await killOnce(cluster, seen, round % 2 === 0 ? 'server' : 'machine'));
+      rounds.push(await killOnce(cluster, results, round % 2 === 0 ? 'server' : 'machine'));
       process.stderr.write(`${JSON.stringify(rounds.at(-1))}\n`);
     }
   } catch (error) {
-    // Report the results until then.
-    seen.wrong.push(`kill ${rounds.length + 1}: ${(error as Error).message}`);
+    // Stop here and report the results so far.
+    results.wrong.push(`kill ${rounds.length + 1}: ${(error as Error).message}`);
   }
   running = false;
   await Promise.all(callers);
 
   const lost: string[] = [];
-  const waiting = [...seen.promised];
+  const waiting = [...results.promised];
   await Promise.all(
     Array.from({ length: 8 }, async () => {
       for (let one = waiting.pop(); one; one = waiting.pop()) {
-        const answer = await seen.send(one.service, 'GET', one.at, undefined, one.token);
+        const answer = await results.send(one.service, 'GET', one.at, undefined, one.token);
         if (answer?.status !== 200) lost.push(`${one.at}: ${answer?.status}`);
       }
     }),
   );
-  const stuck = (await Promise.all(lockers.map((locker) => stuckLock(seen, locker)))).flat();
-  const left = await leftOver(cluster);
+  const stuck = (await Promise.all(lockers.map((locker) => stuckLock(results, locker)))).flat();
+  const remaining = await leftOver(cluster);
   const table = {
     kills: rounds.length,
     'standbys copied again': cluster.rebuilt,
-    acknowledged: seen.promised.length,
+    acknowledged: results.promised.length,
     lost: lost.length,
     'locks stuck': stuck.length,
-    'leases and tokens not ended': left,
-    'wrong answers': seen.wrong.length,
-    ...seen.tally,
+    'leases and tokens not ended': remaining,
+    'wrong answers': results.wrong.length,
+    ...results.tally,
   };
-  for (const line of [...lost, ...stuck, ...seen.wrong].slice(0, 20)) process.stderr.write(`${line}\n`);
+  for (const line of [...lost, ...stuck, ...results.wrong].slice(0, 20)) process.stderr.write(`${line}\n`);
   process.stdout.write(`${report(table, rounds)}\n`);
-  return lost.length + stuck.length + seen.wrong.length + left === 0 && slowest(rounds) <= 10_000;
+  return lost.length + stuck.length + results.wrong.length + remaining === 0 && slowest(rounds) <= 10_000;
 }
 
 /** The fault of a lock: it differs from the last acknowledged state, or can be neither taken nor released. */
-async function stuckLock(seen: Seen, { id, state }: Locker): Promise<string[]> {
+async function stuckLock(results: CallResults, { id, state }: Locker): Promise<string[]> {
   const at = `/api/v2/workspaces/${id}`;
   const shown = async () =>
-    (await good<{ data: { attributes: { locked: boolean } } }>(seen.send('workspaces', 'GET', at)))?.data.attributes
+    (await good<{ data: { attributes: { locked: boolean } } }>(results.send('workspaces', 'GET', at)))?.data.attributes
       .locked;
   const first = await shown();
   if (state !== undefined && first !== state) return [`${id}: shows ${first} where ${state} was acknowledged`];
   for (const action of first ? ['unlock', 'lock', 'unlock'] : ['lock', 'unlock']) {
-    const answer = await seen.send('workspaces', 'POST', `${at}/actions/${action}`, {});
+    const answer = await results.send('workspaces', 'POST', `${at}/actions/${action}`, {});
     if (answer?.status !== 200) return [`${id}: ${action} answered ${answer?.status}`];
   }
   return [];
@@ -318,16 +318,16 @@ function report(table: Readonly<Record<string, number>>, rounds: readonly Round[
   return lines.join('\n');
 }
 
-runProgram(usage, async ([kills = '20', kept]) => {
+runProgram(usage, async ([kills = '20', requestedFolder]) => {
   const missing = missingPrograms();
   if (missing.length > 0) {
     console.log(`skipped: ${missing.join(', ')} not installed`);
     return true;
   }
-  const folder = kept ?? mkdtempSync(path.join(os.tmpdir(), 'keystead-failover-'));
+  const folder = requestedFolder ?? mkdtempSync(path.join(os.tmpdir(), 'keystead-failover-'));
   mkdirSync(folder, { recursive: true });
   const cleanups: (() => unknown)[] = [];
-  if (kept === undefined) cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  if (requestedFolder === undefined) cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
   try {
     return await failover(Number(kills), folder, (cleanup) => void cleanups.push(cleanup));
   } finally {

@@ -9,14 +9,14 @@ export interface Setting {
   readonly generator: Generator;
   readonly cores: string | undefined;
   atEnd(cleanup: () => unknown): void;
-  wanted(name: string): boolean;
-  /** The built tree whose services are measured; this one unless given. */
+  isSelected(name: string): boolean;
+  /** The built source tree whose services are measured; by default, this tree. */
   readonly tree?: string;
 }
 
 const numbersPerRun = 10_000_000;
 
-/** Makes scenarios of a service: every run gets numbers for `{n}` that no run had before. */
+/** Creates the scenarios of a service. In every run, `{n}` is replaced by numbers that no earlier run has used. */
 export function scenariosOn({ url, pid }: { url: string; pid: number }, generator: Generator) {
   let start = 0;
   return (name: string, load: Load, more: Partial<Scenario> = {}): Scenario => ({

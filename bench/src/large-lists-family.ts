@@ -3,7 +3,7 @@ import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
 import { ask, startWorkspaces } from './service';
 
-/** Fifty pages of 20 from here on. */
+/** The first pages to read. From each of them, fifty pages of 20 items are read. */
 const pages = { first: 1, deep: 501 } as const;
 const lists = [
   { name: 'lists: owner, 1,000 workspaces', organization: 'small', page: pages.first },
@@ -22,17 +22,17 @@ interface Made {
 
 /** Lists of 20 in organizations of very different size, for an owner and for a caller with many grants. */
 export async function largeListsFamily(setting: Setting): Promise<Scenario[]> {
-  const wanted = lists.filter(({ name }) => setting.wanted(name));
-  if (wanted.length === 0) return [];
+  const selected = lists.filter(({ name }) => setting.isSelected(name));
+  if (selected.length === 0) return [];
   const { url, pid, token } = await startWorkspaces(setting, 'large_lists');
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
   const database = setting.postgres.url('large_lists');
-  for (const organization of new Set(wanted.map((list) => list.organization))) {
+  for (const organization of new Set(selected.map((list) => list.organization))) {
     await fill(`${url}/api/v2`, headers, database, organization);
   }
   const scenario = scenariosOn({ url, pid }, setting.generator);
   return Promise.all(
-    wanted.map(async ({ name, organization, page }) => {
+    selected.map(async ({ name, organization, page }) => {
       const at = `/api/v2/organizations/${organization}/workspaces?page%5Bsize%5D=20&page%5Bnumber%5D=`;
       const paths = Array.from({ length: 50 }, (_, i) => `${at}${page + i}`);
       const last = await ask<{ data: unknown[] }>(`${url}${paths.at(-1)}`, 'GET', headers);
@@ -43,7 +43,7 @@ export async function largeListsFamily(setting: Setting): Promise<Scenario[]> {
   );
 }
 
-/** Makes an organization over HTTP with one workspace, and copies that one in the database. */
+/** Makes an organization over HTTP with one workspace, and copies this workspace in the database. */
 async function fill(
   api: string,
   headers: Record<string, string>,

@@ -54,7 +54,7 @@ export function processorMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** What a process holds in memory now, in KiB. Linux only. */
+/** The resident memory of a process now, in KiB. Linux only. */
 export function residentKib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }

@@ -28,12 +28,12 @@ async function bench(options: Options, { folder, postgres, atEnd }: Ground): Pro
     return child.url;
   };
   const bare = await http('bare');
-  const wanted = (name: string) => options.only.length === 0 || options.only.some((part) => name.includes(part));
+  const isSelected = (name: string) => options.only.length === 0 || options.only.some((part) => name.includes(part));
   const ceiling = (statement: 'upsert' | 'select'): Scenario => ({
     name: `PostgreSQL: ${statement} by key`,
     run: (clients, seconds) => measureCeiling(database, statement, clients, seconds, pinning?.server),
   });
-  const setting = { folder, postgres, generator, cores: pinning?.server, atEnd, wanted };
+  const setting = { folder, postgres, generator, cores: pinning?.server, atEnd, isSelected };
   const scenarios = [
     httpScenario('bare node:http', bare, generator),
     httpScenario('Express as it comes', await http('express'), generator),
@@ -46,7 +46,7 @@ async function bench(options: Options, { folder, postgres, atEnd }: Ground): Pro
     ...(await workspacesFamily(setting)),
     ...(await registryFamily(setting)),
     ...(await largeListsFamily(setting)),
-  ].filter(({ name }) => wanted(name));
+  ].filter(({ name }) => isSelected(name));
 
   const rows = await measure(
     scenarios,

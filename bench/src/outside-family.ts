@@ -52,7 +52,7 @@ export async function startOutside(setting: Place & Pick<Setting, 'folder'>, thi
 
 /** Logging in with a token of a directory whose keys are known, and credentials of a scheduler that answers at once. */
 export async function outsideFamily(setting: Setting): Promise<Scenario[]> {
-  if (!names.some(setting.wanted)) return [];
+  if (!names.some(setting.isSelected)) return [];
   const { url, pid, root, outside } = await startOutside(setting);
   const scenario = scenariosOn({ url, pid }, setting.generator);
   const login = {

@@ -70,9 +70,9 @@ runProgram(usage, ([rounds = '5', seconds = '3']) =>
           const { url, pids } = nodes[at]!;
           const used = () => pids.reduce((sum, pid) => sum + processorMs(pid), 0);
           const before = used();
-          const began = performance.now();
+          const startedAtMs = performance.now();
           const { requestsPerSecond: rate } = await generator.run(url, load, 32, Number(seconds), round * 1e6);
-          const cores = (used() - before) / (performance.now() - began);
+          const cores = (used() - before) / (performance.now() - startedAtMs);
           measured[at]!.push({ rate, cores, each: rate / cores });
         }
       }

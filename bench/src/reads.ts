@@ -32,7 +32,7 @@ export class Reader {
     return new Reader(child);
   }
 
-  /** How long reads take while nothing else happens, in ms; after a warm-up. */
+  /** Measures how long reads take, in ms, while nothing else happens; begins after a warm-up. */
   async quiet(): Promise<number[]> {
     await sleep(quietMs);
     await this.times();
@@ -40,7 +40,7 @@ export class Reader {
     return this.times();
   }
 
-  /** How long reads take until `work` is done, with the peak memory of the answering process. */
+  /** Measures how long reads take until `work` is done, and the peak memory of the process that answers. */
   async during(pid: number, work: Promise<unknown>): Promise<{ times: number[]; peakMib: number }> {
     await this.times();
     let peakMib = resident(pid);
@@ -76,5 +76,5 @@ export const shown = (times: readonly number[], share: number): string =>
     share,
   ).toFixed(2);
 
-/** What a process holds in memory now, in MiB. */
+/** The resident memory of a process now, in MiB. */
 export const resident = (pid: number): number => Math.round(residentKib(pid) / 1024);

@@ -6,7 +6,7 @@ import { type Setting, scenariosOn } from './family';
 import type { Scenario } from './scenario';
 import { ask, startWorkspaces } from './service';
 
-/** What the tools ask of the registry during an init. */
+/** The tools' requests to the registry during an init. */
 const names = [
   'registry: versions of a module',
   'registry: address of a module',
@@ -17,7 +17,7 @@ const berth = '/api/registry/v1/modules/bench/berth/crane';
 
 /** A module with 20 versions, and its archive by a signed link, compared with a bare server that answers as many bytes. */
 export async function registryFamily(setting: Setting): Promise<Scenario[]> {
-  if (!names.some(setting.wanted)) return [];
+  if (!names.some(setting.isSelected)) return [];
   const { url, pid, token } = await startWorkspaces(setting, 'registry');
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
   const scenario = scenariosOn({ url, pid }, setting.generator);
@@ -31,13 +31,13 @@ export async function registryFamily(setting: Setting): Promise<Scenario[]> {
   });
   const archive = archiveIn(setting.folder);
   for (let patch = 0; patch < 20; patch++) {
-    const made = await ask<{ data: { links: { upload: string } } }>(
+    const created = await ask<{ data: { links: { upload: string } } }>(
       `${api}/registry-modules/bench/berth/crane/versions`,
       'POST',
       headers,
       { data: { type: 'registry-module-versions', attributes: { version: `1.0.${patch}` } } },
     );
-    const sent = await fetch(reachedAt(url, made.data.links.upload), {
+    const sent = await fetch(reachedAt(url, created.data.links.upload), {
       method: 'PUT',
       headers: { 'Content-Type': 'application/octet-stream' },
       body: new Uint8Array(archive),

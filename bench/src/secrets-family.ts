@@ -28,7 +28,7 @@ path "versions/*" { capabilities = ["create", "update", "read"] }`;
  * not changed.
  */
 export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
-  if (!names.some(setting.wanted)) return [];
+  if (!names.some(setting.isSelected)) return [];
   const service = await startAudited(setting);
   const { token, approle, etag } = await prepare(service.url);
   const headers = { 'X-Service-Token': token, 'Content-Type': 'application/json' };

@@ -99,7 +99,7 @@ export class StateClient {
     await this.ask('POST', `quarantined-states/${data[0]!.id}/actions/promote`, {});
   }
 
-  /** The requests of the tool during a plan, in order. */
+  /** Sends the requests that the tool sends during a plan, in the same order. */
   async plan(): Promise<void> {
     const workspace = `organizations/${this.organization}/workspaces/${this.name}`;
     await this.ask('GET', 'ping');

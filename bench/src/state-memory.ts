@@ -45,9 +45,9 @@ async function measure({ url, pid, token }: StateService): Promise<void> {
   for (let i = 0; i < warmUps; i++) for (const client of clients) await upload(client, 0.1, { json: true });
   await one.download();
   await sleep(2000);
-  const rest = residentKib(pid);
+  const restingKib = residentKib(pid);
   process.stdout.write(
-    `started ${mib(started)} MiB, at rest after small states ${mib(rest)} MiB\n\n` +
+    `started ${mib(started)} MiB, at rest after small states ${mib(restingKib)} MiB\n\n` +
       '| what | most above rest (MiB) | above what it was before (MiB) | s |\n|---|---|---|---|\n',
   );
   const row = async (name: string, work: () => Promise<unknown>) => {
@@ -55,7 +55,7 @@ async function measure({ url, pid, token }: StateService): Promise<void> {
     const before = residentKib(pid);
     const peak = await peakWhile(pid, work);
     const seconds = ((Date.now() - start) / 1000).toFixed(1);
-    process.stdout.write(`| ${name} | ${mib(peak - rest)} | ${mib(peak - before)} | ${seconds} |\n`);
+    process.stdout.write(`| ${name} | ${mib(peak - restingKib)} | ${mib(peak - before)} | ${seconds} |\n`);
   };
   await row(`upload of ${mebibytes} MiB`, () => upload(one, mebibytes));
   await row('the same with its JSON form', () => upload(one, mebibytes, { json: true }));

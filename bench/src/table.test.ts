@@ -48,7 +48,7 @@ describe('measure', () => {
 });
 
 describe('parseOptions', () => {
-  it('reads what it knows', () => {
+  it('accepts known options', () => {
     expect(parseOptions(['--quick', '--only', 'cubby', '--only', 'show', '--connections', '8,64'])).toMatchObject({
       rounds: 1,
       only: ['cubby', 'show'],
@@ -63,7 +63,7 @@ describe('parseOptions', () => {
 });
 
 describe('the script for wrk', () => {
-  it('numbers requests only where a number is asked for, and quotes what Lua would read', () => {
+  it('numbers requests only at the placeholder, and escapes strings for Lua', () => {
     const fixed = script({ method: 'GET', paths: ['/a'] }, 7);
     expect(fixed).toContain("wrk.format('GET', paths[i], headers, body)");
     expect(fixed).not.toContain('gsub');

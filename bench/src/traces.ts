@@ -33,7 +33,7 @@ runProgram(usage, ([collector, rounds = '6', seconds = '2']) =>
         const measured = nodes.map(() => [] as { perSecond: number; us: number }[]);
         let next = 0;
         for (let round = -1; round < Number(rounds); round++) {
-          // Each variant goes first equally often.
+          // Each variant is measured first equally often.
           for (let turn = 0; turn < nodes.length; turn++) {
             const at = (turn + Math.max(round, 0)) % nodes.length;
             const { url, pid } = nodes[at]!;

@@ -66,9 +66,9 @@ runProgram(usage, ([count = '100000', requests = '100']) =>
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
     const sizes = { few: 20, many: Number(count) };
     for (const [name, size] of Object.entries(sizes)) {
-      const began = performance.now();
+      const startedAtMs = performance.now();
       await fill(`${url}/api/v2`, headers, ground.postgres.url(database), name, size);
-      const took = (performance.now() - began) / 1000;
+      const took = (performance.now() - startedAtMs) / 1000;
       process.stdout.write(`${size.toLocaleString('en')} workspaces and runs: ${took.toFixed(0)} s\n`);
     }
     process.stdout.write(`${machine()}\n\n| list of 20 | p50, p99 ms | few: p50 | ratio |\n|---|--:|--:|--:|\n`);
@@ -97,8 +97,8 @@ function row(name: string, { p50, p99 }: Times, small?: Times): void {
 /** The latency of requests, one at a time; very slow ones are repeated less often. */
 async function timed(url: string, headers: Record<string, string>, requests: number): Promise<Times> {
   const times: number[] = [];
-  const began = performance.now();
-  while (times.length < 5 || (times.length < requests && performance.now() - began < 8000)) {
+  const startedAtMs = performance.now();
+  while (times.length < 5 || (times.length < requests && performance.now() - startedAtMs < 8000)) {
     const start = performance.now();
     await ask(url, 'GET', headers);
     times.push(performance.now() - start);
@@ -107,7 +107,10 @@ async function timed(url: string, headers: Record<string, string>, requests: num
   return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-/** Makes an organization over HTTP with one workspace, and copies that one in the database, with runs for nine of ten. */
+/**
+ * Makes an organization over HTTP with one workspace, and copies this workspace in the database, with runs for nine of
+ * ten.
+ */
 async function fill(
   root: string,
   headers: Record<string, string>,

@@ -13,12 +13,12 @@ import { runDocument } from '../guides/run-document';
 import { pagesRunBy } from '../pages';
 
 const pages = pagesRunBy['docs/clients/clients.interop.test.ts'].map((page) => path.basename(page));
-/** Programs that are named replace the `bao` and the `tofu` of the pages. */
+/** Programs named by environment variables replace `bao` and `tofu` on the pages. */
 const named = [process.env.KEYSTEAD_REFERENCE_SERVER, process.env.KEYSTEAD_TOFU].flatMap((program) =>
   program ? [path.dirname(program)] : [],
 );
 const folders = [...named, ...(process.env.PATH ?? '').split(path.delimiter)];
-/** Where Go keeps what it has fetched and built: not in a home that is thrown away, and fetched again each time. */
+/** Go's caches. They are outside the temporary home, so that modules are not downloaded again each time. */
 const goFolders = Object.fromEntries(
   ['GOPATH', 'GOMODCACHE', 'GOCACHE', 'GOPROXY', 'GOSUMDB', 'GONOSUMDB', 'GOFLAGS'].flatMap((name) => {
     const { status, stdout } = spawnSync('go', ['env', name], { encoding: 'utf8' });
@@ -28,11 +28,14 @@ const goFolders = Object.fromEntries(
 
 interface Need {
   readonly programs: readonly string[];
-  /** A module that Go has to be able to fetch. */
+  /** A module that Go must be able to download. */
   readonly module?: string;
 }
 
-/** What a page needs, from the comment at its top: `<!-- needs: terraform bao -->`, `<!-- needs: go example.com/a@v1.0.0 -->`. */
+/**
+ * The requirements of a page, from the comment at its top: `<!-- needs: terraform bao -->`, `<!-- needs: go
+ * example.com/a@v1.0.0 -->`.
+ */
 function neededBy(page: string): Need {
   const text = readFileSync(path.join(__dirname, page), 'utf8');
   const words = /^<!-- needs: (.+) -->/.exec(text)?.[1]?.split(' ') ?? [];
@@ -49,7 +52,7 @@ const isHere = ({ programs, module }: Need): boolean =>
 
 describe('every command of the pages about clients', () => {
   let installation: Installation;
-  /** Clients keep caches and logs there: none of what a page makes. */
+  /** Caches and logs of clients, which are not made by a page. */
   const home = mkdtempSync(path.join(tmpdir(), 'keystead-home-'));
   beforeAll(async () => {
     installation = await startInstallation();
@@ -61,7 +64,7 @@ describe('every command of the pages about clients', () => {
 
   for (const page of pages) {
     const needed = neededBy(page);
-    // A page whose client is not here shows as skipped, with its name.
+    // A page whose client is not installed is shown as skipped, with its name.
     const runs = isHere(needed) ? it : it.skip;
     runs(
       `of ${page} works as printed with ${needed.programs.join(' and ')}, twice, and leaves everything as it was`,
@@ -79,7 +82,7 @@ describe('every command of the pages about clients', () => {
   }
 });
 
-/** What is there once it is again as before: what is removed in the background goes within seconds. */
+/** The state of the installation once it equals the state before; background removal takes a few seconds. */
 async function asFound(folder: string, before: Record<string, unknown>): Promise<Record<string, unknown>> {
   for (let tries = 0; ; tries++) {
     const now = await found(folder);

@@ -10,7 +10,7 @@ const names = new Set(commands.flatMap(namesOf));
 const page = readFileSync(join(__dirname, '..', 'commands.md'), 'utf8');
 
 describe('the page of commands', () => {
-  it('is what the table of commands says; pnpm commands writes it', () => {
+  it('agrees with the table of commands; pnpm commands writes it', () => {
     expect(page).toBe(pageOf(commands));
   });
 
@@ -18,7 +18,7 @@ describe('the page of commands', () => {
     expect(page).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'));
   });
 
-  it('says of every command of the reference what became of it', () => {
+  it('gives the status of every command of the reference', () => {
     const unexplained = referenceCommands.filter((name) => !names.has(name) && !absent[name]);
     expect(unexplained).toEqual([]);
     expect(Object.keys(absent).filter((name) => names.has(name) || !referenceCommands.includes(name))).toEqual([]);

@@ -18,7 +18,7 @@ const shown = readdirSync(sources, { recursive: true, encoding: 'utf8' })
     return [...shown].map(([, plain, marked, template]) => [file, (plain ?? marked ?? template)!] as const);
   });
 
-/** A value becomes a word, a choice between two its first, and what may be left out nothing. */
+/** A value is replaced by a word, a choice by its first option, and an optional part is removed. */
 const filled = (line: string): readonly string[] =>
   line
     .replace(/\$\{[^{}]*? \? '' : (`[^`]*`|[^{}])*\}/g, '')
@@ -32,7 +32,7 @@ const filled = (line: string): readonly string[] =>
 describe('the commands that pages show', () => {
   it('are many', () => expect(shown.length).toBeGreaterThan(40));
 
-  it.each(shown)('are understood: in %s, keystead %s', (_, line) => {
+  it.each(shown)('can be parsed: in %s, keystead %s', (_, line) => {
     const words = filled(line);
     const names = namesOf(parse(vocabulary, words).spec);
     expect(names.some((name) => `${words.join(' ')} `.startsWith(`${name} `))).toBe(true);

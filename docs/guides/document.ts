@@ -7,7 +7,7 @@ export interface Step {
   /** Title of its section. */
   section: string;
   command: string;
-  /** Text of the `json` or `text` block right after it: what the page promises to be printed. */
+  /** Text of the `json` or `text` block right after it: the expected output. */
   shows?: string;
 }
 
@@ -67,7 +67,7 @@ export function stepsOf(path: string): Step[] {
  *
  * `…` in the shown text means anything on one line, and a line that is only `…` any number of lines. JSON is compared
  * as values: every key shown must be there, with the same value unless it is a string that contains `…`; the key `…`
- * means any key: one of the values must be the one shown. Of several printed answers the last counts.
+ * means any key: one of the values must be the one shown. Of several printed answers, the last one is compared.
  */
 export function differenceOf(shown: string, printed: string): string | undefined {
   const expected = parseJson(shown);
@@ -115,7 +115,7 @@ function first(found: readonly (string | undefined)[]): string | undefined {
 
 function lastJson(printed: string): unknown {
   const lines = printed.trim().split('\n');
-  // From the whole down, so that a line within an answer is not taken for one.
+  // Tries the whole output first, then shorter parts, so that a line within an answer is not read as an answer.
   for (let from = 0; from < lines.length; from++) {
     const found = parseJson(lines.slice(from).join('\n'));
     if (found !== undefined) return found;

@@ -23,7 +23,7 @@ const lists = [
   'identity/mfa/login-enforcement',
   'cubbyhole',
 ];
-/** What is read as a whole; of a mount, what it is. */
+/** Paths that are compared as a whole; of a mount, only its declaration. */
 const reads = [
   'sys/seal-status',
   'sys/config/auditing/request-headers',
@@ -35,8 +35,8 @@ const mounts = ['sys/mounts', 'sys/auth'];
 const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloudone/config'];
 
 /**
- * All of an installation that a guide could change permanently: the root token and the administrator's, the lists of both
- * services, the files of the folder and the databases. Compared before and after.
+ * Everything in an installation that a guide could change permanently: the tokens of root and of the administrator, the
+ * lists of both services, the files of the folder and the databases. Compared before and after.
  */
 export async function found(folder: string): Promise<Record<string, unknown>> {
   const firstRun: FirstRun = JSON.parse(readFileSync(join(folder, 'data/first-run.json'), 'utf8'));
@@ -93,7 +93,7 @@ async function databasesOf(folder: string): Promise<string[]> {
 function filesBelow(folder: string, at: string): string[] {
   return readdirSync(join(folder, at)).flatMap((name) => {
     const path = at === '' ? name : `${at}/${name}`;
-    // Those of the worker, of the test's own commands and of the database come and go.
+    // Files of the worker, of the test's own commands and of the database come and go.
     if (['scratch', 'commands', 'data/postgres'].includes(path) || !existsSync(join(folder, path))) return [];
     return statSync(join(folder, path)).isDirectory() ? [`${path}/`, ...filesBelow(folder, path)] : [path];
   });

@@ -16,7 +16,7 @@ const root = join(__dirname, '../..');
 const guides = pagesRunBy['docs/guides/guides.thorough.test.ts'];
 
 const long = process.env.KEYSTEAD_LONG === '1';
-/** Each time the page finds what the time before has left: nothing. */
+/** Each run of the page starts without leftovers of the previous run. */
 const times = long ? 2 : 1;
 
 describe('every command of the guides', () => {
@@ -33,7 +33,7 @@ describe('every command of the guides', () => {
 
   const inShell = () => ({ cwd: installation.folder, env: { PATH: installation.path } });
   const withOutside = () => ({ cwd: installation.folder, env: { PATH: installation.path, ...outside.shell } });
-  /** Waits until everything is again as it was: what is removed in the background goes within seconds. */
+  /** Waits until everything is as it was before; background removal takes a few seconds. */
   const asFound = async (before: Record<string, unknown>) => {
     const giveUpAtMs = Date.now() + 60_000;
     for (;;) {
@@ -46,7 +46,7 @@ describe('every command of the guides', () => {
   for (const guide of guides) {
     const path = join(root, guide);
     const needs = needsOf(path);
-    // A guide that needs a tool which is not here shows as skipped, never as passed.
+    // A guide that needs a missing tool is shown as skipped, never as passed.
     const runs = needs.length === 0 || findProgram(needs) ? it : it.skip;
     runs(`of ${basename(guide)} works as printed, and leaves everything as it was`, async () => {
       const before = await found(installation.folder);
@@ -58,7 +58,7 @@ describe('every command of the guides', () => {
       expect(watched.requests().filter(touchesOthers)).toEqual([]);
     });
     (long ? runs : it.skip)(
-      `of ${basename(guide)} do no harm where nothing was prepared and the first one fails`,
+      `of ${basename(guide)} change nothing if nothing was prepared and the first one fails`,
       async () => {
         const before = await found(installation.folder);
         const { watched } = installation;
@@ -71,10 +71,10 @@ describe('every command of the guides', () => {
     );
   }
 
-  it('of no guide takes root where a token is missing', () => {
+  it('uses no root token if a token is missing', () => {
     for (const page of [...guides, shell]) {
       const text = readFileSync(join(root, page), 'utf8');
-      // A default for a token, or a function that sends one without insisting that there is one.
+      // A default for a token, or a function that sends a token without checking that it is set.
       expect(text).not.toMatch(/\$\{\w*(TOKEN|ROOT|ADMIN)\w*:?[-=]/);
       for (const [definition] of text.matchAll(/^\w+\(\) \{ curl .*$/gm)) {
         if (/Token: |Bearer /.test(definition)) expect(definition).toMatch(/(Token: |Bearer )\$\{\w+:\?\}/);
@@ -83,7 +83,10 @@ describe('every command of the guides', () => {
   });
 });
 
-/** What a guide may write to: what it made itself, by its name or its id, and what belongs to its own token. */
+/**
+ * Places that a guide may write to: objects that it created itself, by name or id, and objects that belong to its
+ * token.
+ */
 const own: readonly RegExp[] = [
   /\/guide-[a-z]/,
   /\/v1\/auth\/token\/(create|(lookup|renew|revoke)-(self|accessor))$/,
@@ -100,10 +103,10 @@ const own: readonly RegExp[] = [
   /\/api\/v2\/[a-z/-]+\/[a-z]+-[A-Za-z0-9]{16}(\/|$)/,
   /\/api\/v2\/(state-versions|configuration-versions)\/.*\/upload\//,
   /\/api\/v2\/(runs|team-workspaces)$/,
-  // The guide switches on what is off in a new installation, and off again.
+  // The guide switches a feature on that is off in a new installation, and off again.
   /\/api\/v2\/admin\/(scim|saml)-settings$/,
   /\/scim\/v2\/(Users|Groups)\/sc[ug]-[A-Za-z0-9]{16}$/,
-  // An id that was never given: nothing has it.
+  // An id that no object has.
   /\/api\/v2\/[a-z/-]+\/(\/|$)/,
 ];
 

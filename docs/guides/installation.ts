@@ -13,7 +13,7 @@ type Name = 'secrets' | 'workspaces';
 /** Both services as separate processes, with a data folder as `npm start` makes it below `folder`. */
 export interface Installation {
   folder: string;
-  /** Where commands are looked for: with those that are watched in front. */
+  /** The search path for commands, with the wrapped commands first. */
   path: string;
   watched: Watched;
   stop(): Promise<void>;
@@ -22,10 +22,10 @@ export interface Installation {
 const root = resolve(__dirname, '../..');
 const START_SECONDS = 300;
 
-/** What the guides read first: addresses, tokens, and curl with a token. */
+/** The file that the guides source first: addresses, tokens, and curl with a token. */
 export const shell = 'docs/guides/shell.sh';
 
-/** The command line as a single file: it starts six times as fast as from its text. */
+/** The command line as a single file: it starts six times as fast as from its sources. */
 function keystead(folder: string): string {
   const file = join(folder, 'keystead.cjs');
   execFileSync(process.execPath, [join(root, 'apps/cli/bundle.mjs'), file]);
@@ -94,7 +94,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
   };
   const uids = { first: 200_000, last: 200_063 };
   placeWorker(folder, uids.first + 100);
-  // Remote runs wait until it is there.
+  // Remote runs wait until the worker is there.
   const startWorker = () => {
     const main = join(root, 'apps/workspaces/src/worker-main.ts');
     const env = {

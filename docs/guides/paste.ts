@@ -13,19 +13,19 @@ export interface Request {
 
 /** Wrappers of the real commands that fail once on demand, and record their calls. */
 export interface Watched {
-  /** For `PATH`, in front. */
+  /** The folder to put in front of `PATH`. */
   readonly folder: string;
-  /** Makes the next of the commands fail, as if the service had refused. */
+  /** Makes the next wrapped command fail, as if the service had refused. */
   failNext(): void;
-  /** Whether it did. */
+  /** Whether a command has failed on demand. */
   hasFailed(): boolean;
-  /** What was sent since the last look. */
+  /** The requests since the last call. */
   requests(): Request[];
 }
 
 const [field, record] = ['\x1f', '\x1e'];
 
-/** Puts itself in front of commands, whose real programs are given by name. */
+/** Installs wrappers for commands; `commands` names the real program of each. */
 export function watch(folder: string, commands: Readonly<Record<string, string>>): Watched {
   const fail = join(folder, '.fail-next');
   const log = join(folder, '.requests');
@@ -65,8 +65,8 @@ function requestOf(args: readonly string[]): Request {
 }
 
 /**
- * Pastes the commands of a page into an interactive shell, as a reader does: what fails does not keep the rest from being
- * run. Resolves when the shell has come to its end, however that was.
+ * Pastes the commands of a page into an interactive shell, as a reader does: after a failed command the rest still
+ * runs. Resolves when the shell has ended for any reason.
  */
 export function pasteDocument(path: string, options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<string> {
   const text = stepsOf(path)

@@ -8,7 +8,7 @@ import { expect, it } from '@jest/globals';
 const root = join(__dirname, '../..');
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { practice: string } };
 
-it('`npm run practice` starts the outside systems of the guides, and says what to set', async () => {
+it('`npm run practice` starts the outside systems of the guides, and prints the variables to set', async () => {
   const [program, ...args] = scripts.practice.split(' ');
   expect(program).toBe('node');
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });

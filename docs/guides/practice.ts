@@ -14,7 +14,8 @@ void startPracticeSystems().then(({ shell, service, stop }) => {
     '',
     'Ctrl-C ends the practice systems.',
   ];
-  // Before the last line: who reads it may send a signal at once, and PostgreSQL would be left behind.
+  // Set before the last line is printed, because its reader may send a signal at once, and PostgreSQL would be left
+  // running.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop().then(() => process.exit()));
   process.stdout.write(`${output.join('\n')}\n`);

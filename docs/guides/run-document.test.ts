@@ -17,7 +17,7 @@ function page(...lines: string[]): string {
 const sh = (command: string) => ['```sh', command, '```'];
 
 describe('a guide', () => {
-  it('is its shell blocks, each with the output shown below it', () => {
+  it('consists of its shell blocks, each with the output shown below it', () => {
     const path = page(
       '# One',
       ...sh('echo hello'),
@@ -36,7 +36,7 @@ describe('a guide', () => {
     ]);
   });
 
-  it('runs as one session, in which variables live on', async () => {
+  it('runs as one session, which keeps variables', async () => {
     const path = page(...sh('A=1; B=$(echo two)'), ...sh('echo "$A $B"'), '```text', '1 two', '```');
     await expect(runDocument(path, { cwd })).resolves.toBe(2);
   });
@@ -46,16 +46,16 @@ describe('a guide', () => {
     await expect(runDocument(path, { cwd })).rejects.toThrow('page.md:4');
   });
 
-  it('fails where a pipe breaks', async () => {
+  it('fails if a command in a pipe fails', async () => {
     await expect(runDocument(page(...sh('false | cat')), { cwd })).rejects.toThrow('ended with 1');
   });
 
-  it('fails where the output is not what the page shows', async () => {
+  it('fails if the output differs from the page', async () => {
     const path = page(...sh('echo goodbye'), '```text', 'hello', '```');
     await expect(runDocument(path, { cwd })).rejects.toThrow('instead of');
   });
 
-  it('fails where a command does not end', async () => {
+  it('fails if a command does not end', async () => {
     await expect(runDocument(page(...sh('sleep 60')), { cwd, secondsPerStep: 0.2 })).rejects.toThrow('still running');
   });
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { differenceOf, type Step, stepsOf } from './document';
 
-/** Where and with what a guide's commands run. */
+/** The folder and the environment of a guide's commands. */
 export interface RunOptions {
   /** Folder of the shell; the guides expect `data/first-run.json` below it. */
   cwd: string;
@@ -13,10 +13,11 @@ export interface RunOptions {
 const END = '__keystead_step_end__';
 
 /**
- * Runs the commands of a Markdown page as one shell session, so that variables set in one block live on in the next.
+ * Runs the commands of a Markdown page as one shell session, so that variables set in one block keep their values in
+ * the next.
  *
- * A block fails when any of its commands does (`set -e`, `pipefail`) or when it prints something else than the page shows.
- * Throws on the first failing block, naming page and line. Returns the number of blocks run.
+ * A block fails when any of its commands does (`set -e`, `pipefail`) or when its output differs from the page. Throws
+ * on the first failing block, naming page and line. Returns the number of blocks run.
  */
 export async function runDocument(path: string, options: RunOptions): Promise<number> {
   const steps = stepsOf(path);
@@ -48,7 +49,7 @@ function openShell(options: RunOptions) {
   const child = spawn('bash', ['--noprofile', '--norc'], {
     cwd: options.cwd,
     env: { ...process.env, ...options.env },
-    // A separate process group, so that what a block left running ends with the session.
+    // A separate process group, so that processes that a block left running end with the session.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { valueNames } from './architecture/sources';
 
 const root = join(__dirname, '../..');
 const decisions = 'docs/internals/decisions';
@@ -90,7 +91,7 @@ describe('the pages for builders', () => {
     expect(missing).toEqual([]);
   });
 
-  it('are reported from pages that name what is gone', () => {
+  it('report names that no longer exist', () => {
     for (const gone of ['kernel/together.ts', 'kernel/waves', 'Together', 'keptForAWhile', 'SECRETS_NO_SUCH_SETTING']) {
       expect([gone, isThere(gone)]).toEqual([gone, false]);
     }
@@ -98,6 +99,65 @@ describe('the pages for builders', () => {
       expect([here, isThere(here)]).toEqual([here, true]);
     }
   });
+});
+
+/** Names that say when a value came about, or the mood of an event, but not what it is. */
+const vague = (
+  'asked began begun brought deed given got held kept known lacking made meant ' +
+  'over passing said standing taken told wanted wanting wish'
+).split(' ');
+
+/** The few values that have such a name rightly: conditions, whose properties or columns are called so. */
+const right = [
+  'apps/console/src/secrets/engines/pki/intermediate-ca.tsx: known',
+  'apps/secrets/src/backends/jwt/callback.ts: taken',
+  'apps/secrets/src/kernel/identity/logins.ts: wanted',
+];
+
+/** The vague names of variables and parameters in a source. */
+const vagueIn = (file: string, source: string): string[] => {
+  if (!new RegExp(`\\b(?:${vague.join('|')})\\b`).test(source)) return [];
+  return [...new Set(valueNames(file, source))]
+    .filter((name) => vague.includes(name))
+    .map((name) => `${file}: ${name}`);
+};
+
+describe('variables and parameters', () => {
+  const sources = code.filter(
+    (file) =>
+      /\.(tsx?|[cm]?js)$/.test(file) &&
+      /^(apps|packages|local|bench|prisma)\//.test(file) &&
+      !/\.test\.|\/test\/|\/generated\/|^packages\/testing\//.test(file),
+  );
+
+  it('are nouns: name what it holds', () => {
+    expect(sources.length).toBeGreaterThan(1800);
+    expect(sources.flatMap((file) => vagueIn(file, read(file))).sort()).toEqual(right);
+  });
+
+  it.each([
+    'const given = 1;',
+    'let [first, ...taken] = list;',
+    'const { a: { asked = 1 } } = b;',
+    'const { known } = account;',
+    'for (const told of list) read(told);',
+    'const f = (kept) => kept;',
+    'const f = ({ wanted }) => wanted;',
+    'function f(...made: string[]) {}',
+    'class A { constructor(private readonly held: string) {} }',
+    'class A { f(over = 1) {} }',
+    'interface A { f(said: string): void }',
+    'type A = (meant: string) => void;',
+    'try { f(); } catch (standing) {}',
+  ])('%s is noticed', (source) => expect(vagueIn('a.ts', source)).toHaveLength(1));
+
+  it.each([
+    "const word = 'given';",
+    'f({ taken: 1 });',
+    'const { asked: question } = a;',
+    'a.kept = 1;',
+    'f<made>(1);',
+  ])('%s declares none of them', (source) => expect(vagueIn('a.ts', source)).toEqual([]));
 });
 
 describe('the decisions', () => {
@@ -126,7 +186,7 @@ describe('the decisions', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('exist wherever a source or a page cites one', () => {
+  it('exist if a source or a page cites them', () => {
     const citing = files.filter(
       (file) => /\.(tsx?|[cm]?js|prisma|sql|sh|ya?ml|md)$/.test(file) && !/^(CHANGELOG|prisma\/released)/.test(file),
     );

@@ -1,5 +1,5 @@
-// `npm run docs`: makes the site of the documents in `docs/site/dist/site`, with the reference of both APIs and a search that asks
-// no other service. Its packages are its own: neither service is installed with them.
+// `npm run docs`: builds the documentation site in `docs/site/dist/site`, with the reference of both APIs and a search
+// that calls no other service. The site has separate packages, which are not installed with the services.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,19 +7,19 @@ import { openapiDocuments } from './documents.mjs';
 import { referenceOf } from './reference.mjs';
 
 const here = import.meta.dirname;
-/** The pages below `docs`, by the part that a reader comes for. Pages for contributors are not part of the site. */
+/** The pages below `docs`, by part of the site. Pages for contributors are not part of the site. */
 const navigation = JSON.parse(readFileSync(path.join(here, 'navigation.json'), 'utf8'));
 const pages = navigation.flatMap(({ groups }) => groups.flatMap((group) => group.pages));
 const docs = path.join(here, '..');
 const staged = path.join(here, 'dist', 'pages');
 
-/** The title of a page: its first heading, without marks. */
+/** The title of a page: its first heading, without Markdown. */
 const titleOf = (text) => /^# (.+)$/m.exec(text)[1].replaceAll('`', '');
 
 /** Where a page is in the site: the list of a folder is its index. */
 const placeOf = (page) => page.replace(/README\.md$/, 'index.md');
 
-/** Links to pages of the site, and pictures, are kept; of any other link only its text. */
+/** Links to pages of the site, and pictures, are kept; other links are replaced by their text. */
 function withOwnLinks(page, text) {
   const within = new Set(pages);
   const fences = /(^```[\s\S]*?^```$)/m;
@@ -63,7 +63,7 @@ for (const page of pages) {
 const reference = referenceOf(await openapiDocuments());
 for (const { file, text } of reference) write(file, text);
 
-/** The navigation as the theme takes it: the reference of the APIs joins the part of that name. */
+/** The navigation in the format of the theme; the API reference is added to the part of that name. */
 const parts = navigation.map(({ text, groups }) => ({
   text,
   items: groups.map((group) => ({

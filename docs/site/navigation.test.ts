@@ -7,7 +7,7 @@ const read = (file: string) => readFileSync(path.join(__dirname, file), 'utf8');
 const navigation: { text: string; groups: { pages: string[] }[] }[] = JSON.parse(read('navigation.json'));
 const pages = navigation.flatMap(({ groups }) => groups.flatMap((group) => group.pages));
 
-it('the site of the documents has every page for users once, and none for builders', () => {
+it('the documentation site has every page for users once, and none for contributors', () => {
   const written = ['', 'guides/', 'clients/'].flatMap((folder) =>
     readdirSync(path.join(docs, folder))
       .filter((file) => file.endsWith('.md'))
@@ -17,7 +17,7 @@ it('the site of the documents has every page for users once, and none for builde
   expect(navigation.map(({ text }) => text)).toEqual(['Start', 'Secrets', 'Workspaces', 'Operate', 'Reference']);
 });
 
-it('the site is installed as its lock file says, and not with the services', () => {
+it('the packages of the site are installed from their lock file, and not with the services', () => {
   const { devDependencies } = JSON.parse(read('package.json'));
   expect(JSON.parse(read('package-lock.json')).packages[''].devDependencies).toEqual(devDependencies);
   expect(readFileSync(path.join(docs, '..', 'pnpm-lock.yaml'), 'utf8')).not.toContain('vitepress');

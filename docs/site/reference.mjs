@@ -83,7 +83,7 @@ function answersOf({ responses }, document) {
   return [...table('Answer', fieldsOf(schema, document), ['Field', 'Type', '', 'Meaning']), `Answers: ${codes}.`, ''];
 }
 
-/** The fields of an object, those of resources and envelopes with their paths. */
+/** The fields of an object; fields of resources and envelopes have their paths. */
 function fieldsOf(schema, document, before = '', depth = 0) {
   const whole = found(schema, document);
   if (whole === undefined || depth > 5) return [];
@@ -111,7 +111,7 @@ function typeOf(schema, document) {
   return `${one.format ?? kind}${usual}`;
 }
 
-/** What a reference points at. */
+/** The target of a reference. */
 function found(part, document) {
   if (part?.$ref === undefined) return part;
   return part.$ref
@@ -130,5 +130,5 @@ function table(title, rows, heads) {
 
 const piped = (text) => text.replaceAll('|', '\\|').replace(/\s+/g, ' ');
 const code = (text) => (text === '' ? '``""``' : `\`${text.replaceAll('`', "'")}\``);
-/** Text as it is: no mark of it means anything. */
+/** Text in which no character is Markdown. */
 const escaped = (text) => text.replace(/[\\`*_{}[\]<>#|~]/g, (mark) => `&#${mark.charCodeAt(0)};`);

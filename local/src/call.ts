@@ -28,7 +28,8 @@ export function call(
         method,
         headers: { ...type, ...headers },
         signal: AbortSignal.timeout(timeoutMs),
-        // The certificate is for the public name; here it only has to be exactly the configured one.
+        // The certificate is for the public name of the service. Here it is enough that it is exactly the configured
+        // certificate.
         ...(secure ? { ca: service.certificate, checkServerIdentity: () => undefined } : {}),
       },
       (response) => {

@@ -9,38 +9,38 @@ const secret = 'x'.repeat(32);
 
 describe('the listeners of the services that are closed to runs', () => {
   it.each<[string, NodeJS.ProcessEnv, string[]]>([
-    ['none, where they are the public addresses', {}, []],
-    ['that of a service with another public address', { WORKSPACES_PUBLIC_URL: 'https://w.example' }, [workspaces]],
+    ['none, if they are the public addresses', {}, []],
     [
-      'none, where the public address has the port of the listener',
-      { SECRETS_PUBLIC_URL: 'http://s.example:8200' },
-      [],
+      'the listener of a service with another public address',
+      { WORKSPACES_PUBLIC_URL: 'https://w.example' },
+      [workspaces],
     ],
-    ['none, where runs use the listener', { SECRETS_PUBLIC_URL: 'https://s.example' }, []],
+    ['none, if the public address has the port of the listener', { SECRETS_PUBLIC_URL: 'http://s.example:8200' }, []],
+    ['none, if runs use the listener', { SECRETS_PUBLIC_URL: 'https://s.example' }, []],
     [
-      'that of the secrets service, where runs use another address too',
+      'the listener of the secrets service, if runs also use another address',
       { SECRETS_PUBLIC_URL: 'https://s.example', WORKSPACES_SECRETS_PUBLIC_URL: 'https://s.example' },
       [secrets],
     ],
     ['a public listener that trusts addresses', { SECRETS_TRUSTED_PROXIES: '127.0.0.1' }, [secrets]],
     ['a public listener that trusts other addresses', { WORKSPACES_TRUSTED_PROXIES: '10.0.0.0/8' }, [workspaces]],
     [
-      'none, where proxies have a secret',
+      'none, if proxies have a secret',
       { SECRETS_TRUSTED_PROXIES: '127.0.0.1', SECRETS_TRUSTED_PROXY_SECRET: secret },
       [],
     ],
     [
-      'none, where proxies have a secret in a file',
+      'none, if proxies have a secret in a file',
       { WORKSPACES_TRUSTED_PROXIES: '127.0.0.1', WORKSPACES_TRUSTED_PROXY_SECRET_FILE: '/run/proxy' },
       [],
     ],
     [
-      'measurements',
+      'the metrics',
       { SECRETS_METRICS_PORT: '9100', WORKSPACES_METRICS_PORT: '9101', WORKSPACES_METRICS_HOST: '::1' },
       ['127.0.0.1:9100', '[::1]:9101'],
     ],
     [
-      'all addresses, where a service listens at all',
+      'all addresses, if a service listens at all addresses',
       { SECRETS_HOST: '0.0.0.0', SECRETS_PORT: '9200', SECRETS_TRUSTED_PROXIES: '127.0.0.1' },
       ['0.0.0.0:9200'],
     ],

@@ -21,7 +21,10 @@ export interface ServiceConfig {
   certificateFile?: string;
   /** The user's own PostgreSQL; absent for the embedded one. */
   databaseUrl?: string;
-  /** True if this program creates no seal key: one was given, or the service is unsealed by key shares. */
+  /**
+   * True if this program does not create the seal key, because the user provides one or the service is unsealed by key
+   * shares.
+   */
   ownSealKey: boolean;
 }
 
@@ -44,7 +47,7 @@ const names = new Set([
 ]);
 const defaultPorts: Record<ServiceName, number> = { secrets: 8200, workspaces: 8300 };
 
-/** Reads the environment. Throws `Stop` naming the first variable that is unknown or bad. */
+/** Reads the environment. Throws `Stop` that names the first variable that is unknown or invalid. */
 export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
   for (const name of Object.keys(env)) {
     if (name.startsWith('KEYSTEAD_') && !names.has(name) && !name.startsWith('KEYSTEAD_TEST_')) {
@@ -80,13 +83,16 @@ function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig
   };
 }
 
-/** A service listening everywhere is reached on the loopback address. */
+/** If a service listens on all addresses, it is called at the loopback address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** The service's own URL wins; one URL for both names a server, on which each service has a database with its name. */
+/**
+ * The database URL of a service. A URL for one service takes precedence. A URL for both services is that of a server;
+ * on this server, each service has a database with its name.
+ */
 function databaseUrl(name: ServiceName, prefix: string, env: NodeJS.ProcessEnv): string | undefined {
   const own = valueOrFile(`${prefix}_DATABASE_URL`, env);
   const both = own ? undefined : valueOrFile('DATABASE_URL', env);

@@ -44,7 +44,7 @@ describe('the lock of a data folder', () => {
   });
 
   const onLinux = process.platform === 'linux' ? it : it.skip;
-  onLinux('is taken over from a killed process that was never reaped', async () => {
+  onLinux('is taken over from a killed process that was not reaped', async () => {
     // A shell that becomes a program which never reaps its children; only then may its child end.
     const { child, number: zombie } = await run('exec 3<&0; cat <&3 & echo $!; exec sleep 1000 3<&-');
     await until(() => readFileSync(`/proc/${child.pid}/comm`, 'utf8') === 'sleep\n');
@@ -55,7 +55,7 @@ describe('the lock of a data folder', () => {
     lockDataFolder(dataDir).release();
   });
 
-  it('makes a new start wait for what a killed one left running, and ends what does not end', async () => {
+  it('makes a new start wait for processes that a killed one left running, and kills them if they do not end', async () => {
     const { number: stubborn } = await run('trap "" TERM; echo $$; while true; do sleep 0.05; done');
     writeFileSync(lockFile(), `4194304 1\n${stubborn} ${birthOf(stubborn)}\n${process.pid} 1\n`);
     const second = lockDataFolder(dataDir);

@@ -14,10 +14,13 @@ interface ProcessId {
 
 /** A data folder that only this process uses. */
 export interface DataFolderLock {
-  /** Records a process that a later start has to wait for if this one is killed. */
+  /**
+   * Records a process that this one has started. If this process is killed, the next start waits for the recorded
+   * process.
+   */
   note(pid: number): void;
   /**
-   * Resolves when everything that an earlier, killed start left running has ended; processes that take longer than
+   * Resolves when all processes that an earlier, killed start has left have ended. Processes that take longer than
    * `seconds` are killed.
    */
   leftOversEnd(seconds: number): Promise<void>;
@@ -40,7 +43,7 @@ export function prepareDataFolder(dataDir: string): void {
 
 /**
  * Locks the data folder for this process, so that two starts never share one. The lock of a killed process is taken
- * over, even before that process is reaped. Throws `Stop` if the other one is alive.
+ * over, even before that process is reaped. Throws `Stop` if the process that holds the lock is alive.
  */
 export function lockDataFolder(dataDir: string): DataFolderLock {
   const file = path.join(dataDir, LOCK_FILE);
@@ -73,13 +76,13 @@ function write(file: string, flags: 'wx' | 'a', processes: readonly ProcessId[])
   closeSync(descriptor);
 }
 
-/** The holder of a lock, then the processes it had started. */
+/** Reads the lock: first the process that holds it, then the processes that it has started. */
 function read(file: string): ProcessId[] {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch {
-    // Its holder has just released it.
+    // The holder has just released the lock.
     return [];
   }
   return text.split('\n').flatMap((line) => {

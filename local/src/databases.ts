@@ -19,7 +19,7 @@ const root = path.resolve(__dirname, '../..');
 /** Where the embedded PostgreSQL stores its files. */
 const embeddedFolder = (dataDir: string) => path.join(dataDir, 'postgres');
 
-/** Whether the files of an embedded database exist: a new one must never replace one that is lost. */
+/** Whether the files of an embedded database exist. If they are lost, a new database must not replace them silently. */
 export const hasDatabase = (dataDir: string) => existsSync(path.join(embeddedFolder(dataDir), 'PG_VERSION'));
 
 /** Whether any service uses the embedded PostgreSQL. */
@@ -28,8 +28,8 @@ export function needsEmbedded(config: LocalConfig): boolean {
 }
 
 /**
- * Starts the embedded PostgreSQL, or takes over the one that a killed start left running; `before` is the one it
- * replaces. It has a socket that only its owner reaches, so a remote run cannot get near it. Throws `Stop`.
+ * Starts the embedded PostgreSQL, or takes over a server that a killed start left running; `before` is the previous
+ * server. It listens on a socket that only its owner can reach, so a remote run cannot connect to it. Throws `Stop`.
  */
 export async function startDatabase(dataDir: string, before?: EmbeddedServer): Promise<EmbeddedServer> {
   const place = before && before.socketFolder === undefined ? { port: before.port } : { socket: true };
@@ -63,7 +63,7 @@ export async function prepareDatabase(service: ServiceConfig, embedded: Embedded
   return url;
 }
 
-/** Brings a service's tables up to date and names the migrations that did it. Throws `Stop`. */
+/** Brings a service's tables up to date and returns the names of the migrations that were applied. Throws `Stop`. */
 export async function migrate(name: ServiceName, url: string): Promise<string[]> {
   try {
     const { applied } = await applyMigrations({ url, dir: path.join(root, 'prisma', name, 'migrations') });

@@ -28,7 +28,7 @@ export type MakeAdministrator = () => Promise<Omit<FirstRun['workspaces'], 'addr
 
 /**
  * Initialises both services unless that was done and writes the file of the first start. The credentials of one service
- * are saved before the other is asked, so that an interrupted first start continues where it was. Returns what it
+ * are saved before the other is asked, so that the next start can continue after an interruption. Returns what it
  * created, or `undefined` if there was nothing to do.
  */
 export async function initialise(
@@ -67,7 +67,10 @@ async function initialiseSecrets(service: ServiceConfig): Promise<FirstRun['secr
   return { address: service.address, root_token: body.root_token, recovery_keys: keys };
 }
 
-/** A service with a seal key has recovery shares; one without a seal key is unsealed by its shares. */
+/**
+ * The number of shares and the threshold to request. A service with a seal key has recovery shares; a service without
+ * one has unseal shares.
+ */
 async function sharesFor(service: ServiceConfig): Promise<object> {
   const { body } = await call(service, 'GET', '/v1/sys/seal-status');
   return body?.type === 'shamir'
@@ -75,7 +78,10 @@ async function sharesFor(service: ServiceConfig): Promise<object> {
     : { recovery_shares: SHARES, recovery_threshold: THRESHOLD };
 }
 
-/** Written completely or not at all, readable only by its owner, and on disk before the call returns. */
+/**
+ * Writes a file either completely or not at all, readable only by its owner. The content is on disk before the call
+ * returns.
+ */
 function writeSecret(file: string, value: unknown): void {
   const fresh = `${file}.new`;
   rmSync(fresh, { force: true });

@@ -11,17 +11,17 @@ import { ServiceProcess } from './service-process';
 import { Stop } from './stop';
 import { checkWorker, type WorkerMeans, WorkerProcess, workerEnvironment } from './worker-process';
 
-/** Where the built services are, and the worker of remote runs, if there is one. */
+/** The built programs of the services, and of the worker for remote runs, if there is one. */
 export interface Programs extends Record<ServiceName, string> {
   worker?: string;
 }
 
 export interface Events {
-  /** A process that holds a port has started. */
+  /** Called when a process that uses a port has started. */
   launched(pid: number): void;
-  /** One sentence about something that ended and was restarted. */
+  /** Called with one sentence after a process has ended and was restarted. */
   notice(message: string): void;
-  /** Something keeps failing: everything has to stop. */
+  /** Called if a process fails repeatedly, so that everything must stop. */
   failed(error: Error): void;
 }
 
@@ -123,7 +123,9 @@ export class Installation {
     await this.embedded?.stop();
   }
 
-  /** The services know PostgreSQL by its socket or port, so it is restarted on the same one. */
+  /**
+   * The services know PostgreSQL by its socket or port, so a restarted PostgreSQL must have the same socket or port.
+   */
   private watchDatabase(server: EmbeddedServer): void {
     server.ended.then(async () => {
       if (this.stopping) return;
@@ -145,7 +147,7 @@ export class Installation {
   }
 }
 
-/** Settings of one service that the other must not see. */
+/** The variables of each service that the other service must not see. */
 const settingsOf: Record<ServiceName, RegExp> = {
   secrets: /^(SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER)_/,
   workspaces: /^WORKSPACES_/,
@@ -178,7 +180,7 @@ function serviceEnvironment(
       ? {
           WORKSPACES_PUBLIC_URL: service.address,
           WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address,
-          // Only called for workspaces with a secrets-role.
+          // The secrets service is called only for workspaces with a `secrets-role`.
           WORKSPACES_SECRETS_ADDR: config.services.secrets.address,
           ...(config.worker && config.agentToken === undefined
             ? { WORKSPACES_AGENT_TOKEN_FILE: agentTokenFile(config.dataDir) }

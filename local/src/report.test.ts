@@ -14,19 +14,19 @@ function tried(env: Record<string, string> = {}): string[] {
   return text.split('Try:\n')[1]!.split('\n\n')[0]!.split('\n');
 }
 
-describe('what a start tells to try', () => {
-  it('is to log in where the file of the first start is not there', () => {
+describe('the commands that a start suggests', () => {
+  it('begin with a login if the file of the first start is missing', () => {
     const lines = tried();
     expect(lines).toEqual(['  export SERVICE_ADDR=http://127.0.0.1:8200', '  ./keystead status', '  ./keystead login']);
   });
 
-  it('names the file of the certificate, not what is in it', () => {
+  it('name the file of the certificate, not its contents', () => {
     const file = path.join(box, 'service.pem');
     writeFileSync(file, 'a certificate');
     expect(tried({ SECRETS_TLS_CERT_FILE: file })).toContain(`  export SERVICE_CACERT=${file}`);
   });
 
-  it('takes the tokens of the first start from its file', () => {
+  it('read the tokens of the first start from its file', () => {
     writeFileSync(path.join(box, 'first-run.json'), '{}');
     const [first, ...others] = tried();
     expect(first).toContain(`require('${path.join(box, 'first-run.json')}').secrets.root_token`);

@@ -14,7 +14,7 @@ export interface Ready {
   newKeys: ServiceName[];
   /** Undefined if no worker is wanted. */
   worker?: WorkerMeans;
-  /** Since the process began, including installation and build. */
+  /** The time since the process began, including installation and build. */
   seconds: string;
 }
 
@@ -53,7 +53,7 @@ export function readyText(ready: Ready): string {
 function workerText(worker: WorkerMeans | undefined): string[] {
   if (!worker) return [];
   if (!worker.works) return [`  remote runs         wait: no worker here (${worker.why})`];
-  const [tool = '', ...more] = worker.said;
+  const [tool = '', ...more] = worker.lines;
   return [`  remote runs         by ${tool}`, ...more.map((line) => `                      ${line}`)];
 }
 
@@ -102,7 +102,8 @@ function warningText(config: LocalConfig): string[] {
 function tryText(config: LocalConfig): string[] {
   const { secrets, workspaces } = config.services;
   const trusted = secrets.certificateFile ? [`  export SERVICE_CACERT=${secrets.certificateFile}`] : [];
-  // The file was moved away as advised, or belongs to another installation whose backup was restored here.
+  // The file was moved away as advised, or the data was restored from the backup of another installation, which has the
+  // file.
   if (!existsSync(firstRunFile(config.dataDir))) {
     return [`  export SERVICE_ADDR=${secrets.address}`, ...trusted, '  ./keystead status', '  ./keystead login'];
   }

@@ -10,8 +10,9 @@ import { Stop } from './stop';
 export const sealKeyFile = (dataDir: string, name: ServiceName) => path.join(dataDir, `${name}.key`);
 
 /**
- * Generates missing seal keys and returns which. It runs before the database exists: a database whose key is lost must
- * never get a new key, which would only hide that the old one is needed. Throws `Stop` then.
+ * Generates missing seal keys, and returns the services that got one. This happens before the database exists: if the
+ * seal key of an existing database is lost, a new key would only hide that the old key is needed. In this case throws
+ * `Stop`.
  */
 export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   const missing = serviceNames.filter(
@@ -27,10 +28,10 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   return missing;
 }
 
-/** The file for the token that its worker uses to take remote runs from the workspace service. */
+/** The file for the token that the worker uses to get remote runs from the workspace service. */
 export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
 
-/** Generates that token at each start, so a stolen one only works until the next start. */
+/** Generates the worker's token at each start, so that a stolen token is valid only until the next start. */
 export function makeAgentToken(dataDir: string): void {
   writeFileSync(agentTokenFile(dataDir), `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
 }

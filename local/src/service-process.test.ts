@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastWords } from './service-process';
 
-describe('the last words of a service', () => {
+describe('the last log lines of a service', () => {
   it.each([
     [
       'plain lines after the log',

@@ -8,7 +8,7 @@ import { endProcess, hasEnded } from './end-process';
 import { Stop } from './stop';
 
 const START_SECONDS = 60;
-/** A service that takes longer to end is killed. */
+/** A service that has not ended after this time is killed. */
 export const DRAIN_SECONDS = 20;
 const LOG_LIMIT_BYTES = 50 * 1024 * 1024;
 const STEADY_MS = 60_000;
@@ -87,7 +87,7 @@ export class ServiceProcess {
     this.logFrom = existsSync(logFile) ? statSync(logFile).size : 0;
     const output = openSync(logFile, 'a', 0o600);
     this.child = fork(program, [], {
-      // The C library would keep memory that threads free, separately for each of them.
+      // Without this setting, the C library would keep freed memory for each thread separately.
       env: { MALLOC_ARENA_MAX: '2', ...env },
       execArgv: ['--require', path.resolve(__dirname, '../parent-watch.cjs')],
       stdio: ['ignore', output, output, 'ipc'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { restartAfter } from './worker-process';
 
 describe('a worker that ended', () => {
-  it('is started again later each time that it ends right after its start', () => {
+  it('is restarted after a longer pause each time that it ends right after its start', () => {
     let failures = 0;
     const pauses: number[] = [];
     for (let n = 0; n < 12; n++) {
@@ -14,7 +14,7 @@ describe('a worker that ended', () => {
     expect(pauses.slice(-3)).toEqual([30_000, 30_000, 30_000]);
   });
 
-  it('is started again at once where it had worked, however often it was killed before', () => {
+  it('is restarted at once if it had worked, however often it was killed before', () => {
     expect(restartAfter(12, 11_000)).toEqual({ failures: 1, pauseMs: 200 });
   });
 });

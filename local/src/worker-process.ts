@@ -20,16 +20,16 @@ export interface WorkerProcessOptions {
   onRestart(message: string): void;
 }
 
-/** Longer than a worker lets an interrupted run continue. */
+/** How long to wait for the end of the worker. This is longer than a worker lets an interrupted run continue. */
 const STOP_SECONDS = 45;
 const CHECK_SECONDS = 60;
-/** A process that ran for longer did not end because of its start. */
+/** If a process ran for longer than this, its end is not a failed start. */
 const STEADY_MS = 10_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /** Whether remote runs work on this machine: the lines to show, or why there is no worker. */
 export type WorkerMeans =
-  | { readonly works: true; readonly said: string[] }
+  | { readonly works: true; readonly lines: string[] }
   | { readonly works: false; readonly why: string };
 
 /** Asks the worker's program whether a worker can run here. */
@@ -37,19 +37,19 @@ export function checkWorker(program: string, env: NodeJS.ProcessEnv): Promise<Wo
   return new Promise((resolve) => {
     execFile(process.execPath, [program, 'check'], { env, timeout: CHECK_SECONDS * 1000 }, (error, stdout, stderr) => {
       const lines = (text: string) => text.split('\n').filter((line) => line.trim() !== '');
-      if (!error) resolve({ works: true, said: lines(stdout) });
+      if (!error) resolve({ works: true, lines: lines(stdout) });
       else resolve({ works: false, why: lines(stderr).join('; ') || error.message });
     });
   });
 }
 
-/** Settings of the services, which a process that carries out runs must not see. */
+/** Matches settings of the services, which the worker must not see, because it carries out runs. */
 const notItsOwn =
   /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
 
 /**
- * The environment of the worker, which is an agent of the installation without a database and without keys. `url`: the
- * database that runs must not reach.
+ * The environment of the worker, which is an agent of the installation without a database and without keys. `url` is
+ * the address of the database, which runs must not reach.
  */
 export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { dataDir, agentToken } = config;
@@ -73,7 +73,7 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     ]
       .filter(Boolean)
       .join(),
-    // The worker tests at its start that no run can read it.
+    // When the worker starts, it tests that runs cannot read this file.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
     // The service is on this machine: no proxy is used.
     ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),
@@ -90,7 +90,8 @@ function placeOf(url: string): string {
 }
 
 /**
- * Trusts exactly the configured certificate of the service, which is usually for another name than that of loopback.
+ * Settings that make the worker trust exactly the configured certificate of the service. The certificate is usually for
+ * the public name, not for loopback.
  */
 function trustIn(certificate: string, hostname: string, file: string | undefined): NodeJS.ProcessEnv {
   const parsed = new X509Certificate(certificate);
@@ -103,7 +104,7 @@ function trustIn(certificate: string, hostname: string, file: string | undefined
   };
 }
 
-/** How long to wait after the worker ended: the more often it did so right after its start, the longer. */
+/** How long to wait before a restart of the worker. The wait grows with the number of failures right after a start. */
 export function restartAfter(failuresBefore: number, livedMs: number): { failures: number; pauseMs: number } {
   const failures = livedMs > STEADY_MS ? 1 : failuresBefore + 1;
   return { failures, pauseMs: Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS) };

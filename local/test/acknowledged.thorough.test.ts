@@ -20,7 +20,7 @@ interface Promised {
   expected: object;
 }
 
-describe('what was acknowledged', () => {
+describe('an acknowledged write', () => {
   const upstream = new SchedulerStandIn();
   let installation: TestInstallation;
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('what was acknowledged', () => {
     await upstream.stop();
   });
 
-  it('survives kill -9 of every process under writing load, and each lease still matches its credential', async () => {
+  it('survives kill -9 of every process under load, and each lease still matches its credential', async () => {
     const { secrets, workspaces } = installation.firstRun();
     const secretsHeaders = { 'X-Service-Token': secrets.root_token };
     const workspacesHeaders = {
@@ -127,7 +127,7 @@ describe('what was acknowledged', () => {
     expect(gone).toEqual([]);
     expect(refused).toEqual([]);
     expect(promised.length).toBeGreaterThan(rounds);
-    // Everything that exists outside can be reached.
+    // Everything that exists in the other system can be revoked.
     expect(await insist(`${v1}/sys/leases/revoke-prefix/fleet`, secretsHeaders, {})).toMatchObject({ status: 204 });
     await waitFor(async () => upstream.issued.length === 0 && (await leases()) === 0);
   });

@@ -99,7 +99,7 @@ type Runs = {
     rmSync(box, { recursive: true, force: true });
   });
 
-  it('end, are applied once, leave the state they acknowledged and no lock', async () => {
+  it('end, are applied once, keep acknowledged states and leave no lock', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);
@@ -108,7 +108,7 @@ type Runs = {
     const asked = document('authentication-tokens', { description: 'pier' });
     const answer = await call(`${api}/agent-pools/${pool}/authentication-tokens`, token, 'POST', asked);
     const secret = (answer!.body as { data: { attributes: { token: string } } }).data.attributes.token;
-    // It has no database and no keys, only the address and the token.
+    // The agent has no database and no keys, only the address and the token.
     const settings = {
       AGENT_ADDRESS: origin,
       AGENT_TOKEN: secret,
@@ -126,7 +126,7 @@ type Runs = {
     const under: Promise<Ran & Partial<Pushed>>[] = [];
     for (let n = 0; n < loops; n++) {
       const attributes = { name: `crane-${n}`, 'execution-mode': 'agent', 'agent-pool-id': pool, 'auto-apply': true };
-      // The last one is started by hand.
+      // The runs of the last workspace are started by hand.
       if (connection && n < loops - 1) {
         const clone = await gitea.repository(`crane-${n}`);
         clone.write(pushed(0));
@@ -249,7 +249,7 @@ class Agent {
     this.running = this.run();
   }
 
-  /** Kills it, and waits for the next one. */
+  /** Kills the process, and waits for the next one. */
   async kill(): Promise<void> {
     await waitFor(() => this.child !== undefined);
     const { child } = this;

@@ -40,7 +40,7 @@ export async function applyLoop(
   let unanswered = 0;
   const at = `${origin}/api/v2/workspaces/${workspace}`;
 
-  /** The first answer that is not a fault; and whether earlier ones may have been lost on the way. */
+  /** Repeats a request until the answer is not a fault. Also returns whether earlier attempts may have been lost. */
   async function requestUntilAnswered(url: string, key: string | undefined, method: string, body: unknown) {
     const until = Date.now() + patienceMs;
     for (let again = false; ; ) {
@@ -64,7 +64,8 @@ export async function applyLoop(
 
   for (let serial = 1; goesOn(acknowledged.length); serial++) {
     const lock = await requestUntilAnswered(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
-    // Only this loop locks here: a lock that is already held means that our own lost call succeeded.
+    // Only this loop locks the workspace. If it is already locked, an earlier call of this loop has succeeded although
+    // its answer was lost.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
     const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });
@@ -77,7 +78,7 @@ export async function applyLoop(
         requestUntilAnswered(links[name]!, undefined, 'PUT', bytes),
       ),
     );
-    // If the link was used without an answer to us, our own lost request used it.
+    // If the link was already used, an earlier request of this loop has used it although its answer was lost.
     for (const upload of uploads) expectStatus('upload', upload.status, upload.again ? [200, 409] : [200]);
     if (uploads[0]!.status === 200 || uploads[0]!.status === 409) acknowledged.push({ version: data.id, md5 });
     const unlock = await requestUntilAnswered(`${at}/actions/unlock`, token, 'POST', undefined);

@@ -12,7 +12,7 @@ const loops = 3;
 // Long enough, even on a busy machine, for some calls to a service that has just started.
 const betweenMs = 1500;
 
-describe('applies that never stop', () => {
+describe('applies in an endless loop', () => {
   let installation: TestInstallation;
   beforeAll(async () => {
     installation = await createInstallation({ WORKSPACES_RATE_LIMIT: '0' });
@@ -20,7 +20,7 @@ describe('applies that never stop', () => {
   });
   afterAll(() => installation.remove());
 
-  it('lose no acknowledged state to kill -9, leave no lock behind, and never let two hold one', async () => {
+  it('lose no acknowledged state to kill -9, leave no lock behind, and never let two callers hold it', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);

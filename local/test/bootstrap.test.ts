@@ -16,7 +16,7 @@ function evaluate(module: string, expression: string): string {
 }
 
 describe('the version of Node', () => {
-  it.each(['20.19.0', '20.20.2', '22.12.0', '22.20.1', '24.0.0', '25.1.0'])('%s will do', (version) => {
+  it.each(['20.19.0', '20.20.2', '22.12.0', '22.20.1', '24.0.0', '25.1.0'])('%s is accepted', (version) => {
     expect(evaluate('bootstrap.mjs', `m.requireNode('${version}')`)).toBe('null');
   });
 
@@ -35,7 +35,7 @@ describe('the Node that runs services and tests', () => {
     return said.stdout.trim().split('\n').at(-1);
   };
 
-  it('is the pinned one, whichever runs the command, where there is one for the system', () => {
+  it('is the pinned one if it exists for the system, regardless of the Node that runs the command', () => {
     const { KEYSTEAD_NODE: _, ...env } = process.env;
     const { optionalDependencies } = JSON.parse(readFileSync(path.resolve(__dirname, '../package.json'), 'utf8'));
     const version = optionalDependencies[`node-${process.platform}-${process.arch}`];
@@ -44,12 +44,12 @@ describe('the Node that runs services and tests', () => {
     expect(running).toBe(version === undefined ? process.version : `v${version}`);
   });
 
-  it('is the one that KEYSTEAD_NODE names', () => {
+  it('is chosen by KEYSTEAD_NODE', () => {
     expect(chosen({ ...process.env, KEYSTEAD_NODE: '/opt/other/node' })).toBe('/opt/other/node');
   });
 });
 
-describe('the programs before any package is installed', () => {
+describe('the programs that run before any package is installed', () => {
   it('import nothing but Node and each other', () => {
     for (const name of [
       'start.mjs',
@@ -65,7 +65,7 @@ describe('the programs before any package is installed', () => {
     }
   });
 
-  it('show a failure the reader can mend without a stack, and any other with one', () => {
+  it('show failures that the reader can fix without a stack, and all others with a stack', () => {
     const progress = path.resolve(__dirname, '../progress.mjs');
     const run = (error: string) => {
       const file = path.join(box, 'fail.mjs');
@@ -83,7 +83,7 @@ describe('the programs before any package is installed', () => {
 });
 
 describe('the command in the folder of the project', () => {
-  it('runs what was built there, from anywhere, by a link as well, and is ignored by git', () => {
+  it('runs the built program from any folder, also through a link, and is ignored by git', () => {
     const project = path.join(box, "a project's folder");
     const dist = path.join(project, 'apps/cli/dist');
     mkdirSync(dist, { recursive: true });
@@ -100,7 +100,7 @@ describe('the command in the folder of the project', () => {
 });
 
 describe("the machine's own PostgreSQL", () => {
-  it('is found next to the program on PATH when it is new enough', () => {
+  it('is found next to the program on PATH if it is new enough', () => {
     const found = JSON.parse(evaluate('system-postgres.mjs', 'm.findSystemPostgres()'));
     if (found === null) return;
     const version = execFileSync(path.join(found, 'postgres'), ['--version'], { encoding: 'utf8' });

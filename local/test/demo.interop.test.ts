@@ -144,7 +144,7 @@ describe('a change, from its push until it is undone by hand', () => {
     });
   }
 
-  it('is planned for its pull request, confirmed in the console, applied by an agent, told of, and found to have drifted', async () => {
+  it('is planned for its pull request, confirmed in the console, applied by an agent, reported, and found to have drifted', async () => {
     const { port } = outside.address() as AddressInfo;
     writeFileSync(path.join(box, 'terraform'), tool(`http://127.0.0.1:${port}`), { mode: 0o755 });
     await make('organizations', 'organizations', { name: 'dock', email: 'dock@example.com' });

@@ -44,13 +44,13 @@ describe('a report of Jest', () => {
     expect(evaluate(`m.countsOf(${mixed}, 1)`)).toEqual({ passed: 3, failed: 2, skipped: 1 });
   });
 
-  it('counts a run that broke as failed, with a report and without', () => {
+  it('counts a crashed run as failed, with a report and without', () => {
     const well = report({ '/project/a.test.ts': ['passed'] });
     expect(evaluate(`m.countsOf(${well}, 1)`)).toEqual({ passed: 1, failed: 1, skipped: 0 });
     expect(evaluate('m.countsOf(undefined, 1)')).toEqual({ passed: 0, failed: 1, skipped: 0 });
   });
 
-  it('names what failed, with the beginning of its message', () => {
+  it('names the tests that failed, with the beginning of their messages', () => {
     expect(evaluate(`m.failures(${mixed}, '/project')`)).toEqual([
       'failed: b.test.ts: test 1: Expected: 1 Received: 2',
       'failed: c.test.ts: could not be run: Cannot find module',

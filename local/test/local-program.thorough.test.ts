@@ -61,7 +61,7 @@ afterEach(async () => {
 afterAll(() => rmSync(box, { recursive: true, force: true }));
 
 describe('a first start', () => {
-  it('writes what it made, shows it once, and finds everything at the next start', async () => {
+  it('writes the created credentials, shows them once, and finds everything at the next start', async () => {
     const first = run();
     await first.says(/Ctrl-C stops everything/);
     expect(first.output()).toContain('fake-root');
@@ -147,7 +147,7 @@ describe('a PostgreSQL of the user', () => {
   });
 });
 
-describe('while running', () => {
+describe('a running installation', () => {
   beforeEach(() => copySeed(dataDir));
 
   it('starts a killed service and a killed PostgreSQL again', async () => {
@@ -166,11 +166,11 @@ describe('while running', () => {
     expect(again.url('secrets')).toBe(server.url('secrets'));
   });
 
-  it('is followed by a start that takes over when it is killed itself', async () => {
+  it('can be killed, and the next start takes over', async () => {
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     const server = (await findEmbedded(path.join(dataDir, 'postgres')))!;
-    // Its services are still draining when the next start checks their ports.
+    // The services of the killed program are still draining when the next start checks their ports.
     program.process.kill('SIGKILL');
     const next = run();
     await next.says(/Ctrl-C stops everything/);
@@ -180,7 +180,7 @@ describe('while running', () => {
     expect(await findEmbedded(path.join(dataDir, 'postgres'))).toBeUndefined();
   });
 
-  it('stops when its data folder is removed, and makes no new one in its place', async () => {
+  it('stops if its data folder is removed, and creates no new one in its place', async () => {
     const program = run();
     await program.says(/Ctrl-C stops everything/);
     const server = (await findEmbedded(path.join(dataDir, 'postgres')))!;
@@ -191,7 +191,7 @@ describe('while running', () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  it('leaves room for another one with its own folder and ports, and refuses a second in the same folder', async () => {
+  it('allows another installation with its own folder and ports, and refuses a second one in the same folder', async () => {
     const one = run();
     await one.says(/Ctrl-C stops everything/);
     const [a, b] = [await freePort(), await freePort()];
@@ -215,7 +215,7 @@ describe('while running', () => {
   });
 });
 
-describe('a start that cannot go well says why in one line', () => {
+describe('a start that cannot succeed gives the reason in one line', () => {
   it.each<[string, () => Promise<Record<string, string>>, () => RegExp]>([
     [
       'a taken port',
@@ -252,7 +252,7 @@ describe('a start that cannot go well says why in one line', () => {
       () => /^the secrets database runs on PostgreSQL 14: version 15 or newer is needed$/,
     ],
     [
-      'an address that is none',
+      'an invalid address',
       async () => ({ SECRETS_DATABASE_URL: 'mysql://x' }),
       () => /^SECRETS_DATABASE_URL is not a postgresql:\/\/ address$/,
     ],
@@ -274,7 +274,7 @@ describe('a start that cannot go well says why in one line', () => {
     expect(existsSync(path.join(dataDir, 'running.pid'))).toBe(false);
   });
 
-  it('a seal key that is gone while its database is there', async () => {
+  it('a seal key is missing although its database exists', async () => {
     copySeed(dataDir);
     const program = run();
     await program.says(/Ctrl-C stops everything/);
@@ -288,7 +288,7 @@ describe('a start that cannot go well says why in one line', () => {
     );
   });
 
-  it('a migration that fails', async () => {
+  it('a migration fails', async () => {
     copySeed(dataDir);
     const program = run();
     await program.says(/Ctrl-C stops everything/);

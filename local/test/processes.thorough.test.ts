@@ -86,7 +86,7 @@ describe.each([
     await program.ended;
   });
 
-  it('answers from both, whose metrics stand side by side, and goes on when one is killed', async () => {
+  it('answers from both processes, shows the metrics of both, and continues when one is killed', async () => {
     begin();
     await bothRun();
     const agents = Array.from({ length: 8 }, () => new http.Agent({ keepAlive: true, maxSockets: 1 }));
@@ -112,7 +112,8 @@ describe.each([
     over = true;
     await Promise.all(callers);
     for (const agent of agents) agent.destroy();
-    // Connections alternate between the two: those of the surviving process were not affected, the others broke once.
+    // Connections are distributed to the two processes in turn. Those of the surviving process were not affected; each
+    // of the others broke once.
     expect([...broken.values()].every((times) => times === 1)).toBe(true);
     expect(broken.size).toBeLessThanOrEqual(agents.length / 2 + 1);
     expect(program.output()).toContain('it is replaced');
@@ -122,10 +123,11 @@ describe.each([
     expect(await ask(url(), false)).toBeUndefined();
   });
 
-  // The rest is in the program that starts the others, which both services share.
+  // The following tests concern the program that starts the processes. Both services use the same program, so they run
+  // only once.
   if (name === 'workspaces') return;
 
-  it('ends with what keeps the first from starting, and says it once', async () => {
+  it('ends if the first process cannot start, and prints the reason once', async () => {
     begin({ [`${prefix}_DATABASE_URL`]: 'postgresql://unknown@127.0.0.1:1/none' });
     expect(await program.ended).toBe(1);
     expect(program.output().match(/^.*ECONNREFUSED.*$/gm)).toHaveLength(1);
@@ -142,7 +144,7 @@ describe.each([
   });
 });
 
-it('the secrets service in several processes takes no shares, which would reach one of them', async () => {
+it('the secrets service in several processes refuses to be unsealed by shares, which would reach only one process', async () => {
   const program = start([...fromSource, path.join(root, 'apps/secrets/src/main.ts')], {
     SECRETS_DATABASE_URL: 'postgresql://unknown@127.0.0.1:1/none',
     SECRETS_SEAL: 'shamir',

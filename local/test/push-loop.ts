@@ -4,9 +4,9 @@ import { type Clone, eventually } from '../../apps/workspaces/test/interop/gitea
 import type { Ran } from './run-loop';
 
 /**
- * The latest start of a run: its commit waits for a host that is down (2.5, 5, 10, 20, 40, 60 s), two workers die with
- * it (each noticed after 45 s), a node dies during its check (noticed after 45 s), and the host is down at the next
- * check, a minute before the following one. The rest is for the work in between.
+ * The maximum delay until a run starts: its commit waits for a host that is down (2.5, 5, 10, 20, 40, 60 s), two
+ * workers die while they fetch it (each noticed after 45 s), a node dies during its check (noticed after 45 s), and the
+ * host is down again at the next check (60 s). The rest is for the work in between.
  */
 export const lateSeconds = 138 + 90 + 45 + 60 + 20;
 const patienceSeconds = 420;
@@ -30,9 +30,10 @@ export interface Pushed extends Ran {
 }
 
 /**
- * Pushes increasing numbers to the repository of one workspace, and waits for each run. A refused push is repeated;
- * starting the run is up to the service. A run may begin late while processes are killed; it is lost if it has not
- * started, and stuck if it has not ended, within the time after `calmSince`, the last kill.
+ * Pushes increasing numbers to the repository of a workspace, and waits for each run. A refused push is repeated; the
+ * service must start the run. While processes are killed, a run may start late. `calmSince` is the time of the last
+ * kill. A run that has not ended within the maximum delay after the push and the last kill is lost if it has not
+ * started, and stuck otherwise.
  */
 export async function pushLoop(
   api: string,

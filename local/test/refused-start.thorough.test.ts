@@ -34,7 +34,7 @@ async function start(name: 'secrets' | 'workspaces', command: string[], settings
 }
 
 describe.each(['secrets', 'workspaces'] as const)('the %s service', (name) => {
-  it('ends with exit code 1 and its reason where its seal key opens nothing, and says when it stops', async () => {
+  it('ends with exit code 1 and the reason if its seal key is wrong, and logs that it stops', async () => {
     const database = await freshDatabase(name);
     const settings = { DATABASE_URL: database.url, PORT: String(await freePort()) };
     const folder = mkdtempSync(path.join(tmpdir(), 'keystead-start-'));
@@ -55,7 +55,7 @@ describe.each(['secrets', 'workspaces'] as const)('the %s service', (name) => {
   }, 120_000);
 });
 
-it('making the first administrator of the workspace service with a wrong key ends in the same way', async () => {
+it('creating the first administrator of the workspace service with a wrong key ends with exit code 1 and the reason, too', async () => {
   const database = await freshDatabase('workspaces');
   try {
     const made = await start('workspaces', ['first-run'], { DATABASE_URL: database.url, SEAL_KEY: key('ab') });

@@ -18,7 +18,7 @@ describe('the files of a release', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('are named with their digests', () => {
+  it('are listed with their digests', () => {
     const sums = readFileSync(path.join(into, 'SHA256SUMS'), 'utf8').trimEnd().split('\n');
     expect(sums.map((line) => line.slice(66))).toEqual([`keystead-npm-${version}.tgz`, 'keystead.cjs']);
     for (const line of sums) {
@@ -27,7 +27,7 @@ describe('the files of a release', () => {
     }
   });
 
-  it('run where there is nothing but Node', () => {
+  it('need nothing except Node', () => {
     execFileSync('tar', ['--extract', '--file', path.join(into, `keystead-npm-${version}.tgz`), '--directory', folder]);
     const about = JSON.parse(readFileSync(path.join(folder, 'package/package.json'), 'utf8'));
     expect(about).toMatchObject({ name: 'keystead', version, bin: { keystead: 'keystead.cjs' } });
@@ -36,7 +36,7 @@ describe('the files of a release', () => {
     }
   });
 
-  it('are refused under the tag of another version, and in a folder that has something in it', () => {
+  it('are refused under the tag of another version, and in a folder that is not empty', () => {
     const other = make('--into', path.join(folder, 'other'), '--tag', 'v99.0.0');
     expect([other.status, other.stderr]).toEqual([
       1,

@@ -7,7 +7,7 @@ import { Bell } from '@keystead/postgres';
 import { createLogger } from '@keystead/server';
 import { startSecrets } from '../../apps/secrets/test/start-secrets';
 import { claimJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/claims';
-import { revokeLeft } from '../../apps/workspaces/src/resources/runs/runs/jobs/credentials';
+import { revokeLeft } from '../../apps/workspaces/src/resources/runs/runs/jobs/inputs';
 import type { RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/job';
 import { finishPlan } from '../../apps/workspaces/src/resources/runs/runs/jobs/results';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
@@ -139,7 +139,7 @@ describe('a run with a role of the secrets service', () => {
     return { said, tokens, run };
   }
 
-  it('works with a token that ends with it and is never in its log', async () => {
+  it('gets a token that ends with the run and is never in its log', async () => {
     const { id } = await workspaces.workspace('acme', 'web', { 'secrets-role': 'deploy' });
     const { said, tokens, run } = await carried(id);
     expect(run.data.attributes.status).toBe('planned');
@@ -150,21 +150,21 @@ describe('a run with a role of the secrets service', () => {
     expect(await workspaces.service.db.prisma.runCredential.count()).toBe(0);
   });
 
-  it('is given nothing unless its workspace asks for it', async () => {
+  it('gets nothing unless its workspace asks for it', async () => {
     const { id } = await workspaces.workspace('acme', 'plain');
     const { said, tokens, run } = await carried(id);
     expect([tokens, run.data.attributes.status]).toEqual([[], 'planned']);
     expect(said).toContain('token= ');
   });
 
-  it('fails with the reason when the role is for other workspaces', async () => {
+  it('fails with the reason if the role is for other workspaces', async () => {
     const { id } = await workspaces.workspace('acme', 'elsewhere', { 'secrets-role': 'deploy' });
     const { said, run } = await carried(id);
     expect(run.data.attributes.status).toBe('errored');
     expect(said).toContain('claim "workspace_name" does not match any associated bound claim values');
   });
 
-  it('takes the role of the project, unless the workspace has one or wants none', async () => {
+  it('uses the role of the project, unless the workspace has one or wants none', async () => {
     const project = (
       await workspaces.admin
         .post('organizations/acme/projects', resource('projects', { name: 'shop', 'secrets-role': 'shop' }))
@@ -187,7 +187,7 @@ describe('a run with a role of the secrets service', () => {
     expect(none.run.data.attributes.status).toBe('planned');
   });
 
-  it('is distinct for each workspace and phase', async () => {
+  it('has a distinct identity for each workspace and phase', async () => {
     const { id } = await workspaces.workspace('acme', 'exact', { 'secrets-role': 'exact' });
     const { organizationId, projectId } = await workspaces.service.db.prisma.workspace.findUniqueOrThrow({
       where: { id },
@@ -227,7 +227,7 @@ describe('a run with a role of the secrets service', () => {
     await lost.end();
   });
 
-  it('is signed by keys that are published', async () => {
+  it('has an identity that is signed by published keys', async () => {
     const found = await workspaces.anyone.get('/.well-known/openid-configuration').expect(200);
     expect(found.body).toMatchObject({ issuer, jwks_uri: `${issuer}/.well-known/jwks` });
     const { keys } = (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body;

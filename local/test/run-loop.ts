@@ -26,8 +26,8 @@ output "n" { value = terraform_data.n.output }
 `;
 
 /**
- * Applies increasing numbers to one workspace with remote runs. Unanswered requests are repeated: a run that was
- * created without our seeing it ends like any other, and then the next one is created.
+ * Applies increasing numbers to one workspace with remote runs. Unanswered requests are repeated: if the answer to the
+ * creation of a run is lost, the run still ends like every other run, and then the next run is created.
  */
 export async function runLoop(
   origin: string,
@@ -53,7 +53,7 @@ export async function runLoop(
       if (answer && answer.status >= 400 && answer.status < 500 && method !== 'PUT') {
         throw new Error(`${method} ${url}: ${answer.status} ${JSON.stringify(answer.body)}`);
       }
-      // If the link was used without an answer to us, our own lost request used it.
+      // If the link was already used, an earlier request of this loop has used it although its answer was lost.
       if (answer?.status === 409) return undefined as T;
       if (Date.now() > until) throw new Error(`${method} ${url} was not answered`);
       await sleep(100);

@@ -12,7 +12,7 @@ const loops = 2;
 const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];
 const hasTool = findProgram(['terraform', 'tofu']) !== undefined;
 
-(hasTool && process.env.KEYSTEAD_LONG ? describe : describe.skip)('remote runs that never stop', () => {
+(hasTool && process.env.KEYSTEAD_LONG ? describe : describe.skip)('remote runs in an endless loop', () => {
   let installation: TestInstallation;
   beforeAll(async () => {
     installation = await createInstallation({
@@ -24,7 +24,7 @@ const hasTool = findProgram(['terraform', 'tofu']) !== undefined;
   });
   afterAll(() => installation.remove());
 
-  it('end, with the state they acknowledged, even when their processes are killed, and leave no lock behind', async () => {
+  it('end, keep acknowledged states even if their processes are killed, and leave no lock behind', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);

@@ -10,7 +10,7 @@ describe('npm start', () => {
   });
   afterAll(() => installation.remove());
 
-  it('brings up both services and says how to try them', async () => {
+  it('starts both services and shows how to try them', async () => {
     const program = await installation.start();
     expect(program.output()).toContain(`${installation.secretsUrl}/v1`);
     expect(program.output()).toContain(`${installation.workspacesUrl}/api/v2`);
@@ -22,7 +22,7 @@ describe('npm start', () => {
     await installation.healthy();
   }, 400_000);
 
-  it('gives tokens that work', async () => {
+  it('creates valid tokens', async () => {
     const { secrets, workspaces } = installation.firstRun();
     const self = await fetch(`${secrets.address}/v1/auth/token/lookup-self`, {
       headers: { 'X-Service-Token': secrets.root_token },
@@ -34,7 +34,7 @@ describe('npm start', () => {
     expect(await account.json()).toMatchObject({ data: { type: 'users', attributes: { username: 'admin' } } });
   });
 
-  it('keeps its data over Ctrl-C and is soon back', async () => {
+  it('keeps its data after Ctrl-C and restarts quickly', async () => {
     const { secrets } = installation.firstRun();
     const headers = { 'X-Service-Token': secrets.root_token };
     const address = `${secrets.address}/v1/cubbyhole/kept`;
@@ -45,7 +45,7 @@ describe('npm start', () => {
     expect(existsSync(path.join(installation.dataDir, 'postgres', 'postmaster.pid'))).toBe(false);
     const began = Date.now();
     await installation.start();
-    // The promise is for an idle machine, but tests run in parallel.
+    // The time limit applies to an idle machine, but tests run in parallel.
     if (process.env.KEYSTEAD_LONG) expect((Date.now() - began) / 1000).toBeLessThan(5);
     expect(await (await fetch(address, { headers })).json()).toMatchObject({ data: { still: 'here' } });
     expect(installation.program().output()).not.toContain(secrets.root_token);

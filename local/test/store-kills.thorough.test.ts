@@ -26,7 +26,7 @@ describe('an object store that is killed under uploads', () => {
     await store.stop();
   });
 
-  it('keeps every acknowledged state byte for byte, and of others all or nothing', async () => {
+  it('keeps every acknowledged state byte for byte, and other states completely or not at all', async () => {
     const { address: origin, token } = installation.firstRun().workspaces;
     const api = `${origin}/api/v2`;
     const made = makerOf(api, token);

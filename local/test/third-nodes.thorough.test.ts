@@ -42,7 +42,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
       });
     }
 
-    it('lose no acknowledged write and miss nothing that lives', async () => {
+    it('lose no acknowledged write and find every existing object', async () => {
       const { secrets, workspaces } = installation.firstRun();
       const own: Record<Name, string> = { secrets: secrets.address, workspaces: workspaces.address };
       const addresses = (name: Name) => [own[name], ...nodes[name].flatMap((node) => node?.address ?? [])];

@@ -68,7 +68,7 @@ esac
   const count = async (name: 'secrets' | 'workspaces', text: string): Promise<number> =>
     withClient(await installation.databaseUrl(name), async (client) => (await client.query(text)).rows[0].n);
 
-  it('leave every run at an end, every applied state, no lock and no credential', async () => {
+  it('end every run, keep every applied state, and leave no lock and no credential', async () => {
     const { workspaces, secrets } = installation.firstRun();
     const { address: origin, token } = workspaces;
     const api = `${origin}/api/v2`;
@@ -104,15 +104,15 @@ esac
     }
     workers.push(await startWorker(), await startWorker());
     const killsMs: number[] = [];
-    // A worker killed before the answer to its login is recorded leaves a token unknown to the service, until the
-    // role's time limit.
+    // If a worker is killed after its login and before the answer is recorded, the service does not know the token. The
+    // token remains until the time limit of the role.
     const jwtTokens = (known: boolean) =>
       `SELECT count(*)::int AS n FROM token WHERE path LIKE 'auth/jwt/%' AND ${
         known ? 'NOT' : ''
       } EXISTS (SELECT FROM unnest('{${killsMs}}'::bigint[]) AS k WHERE created_at_ms BETWEEN k - 5000 AND k)`;
     let withCredential = 0;
     for (let round = 0; round < rounds; round++) {
-      // A run is using a credential then, so the kill has something to leave behind.
+      // The run is using a credential at this time, so the kill leaves a credential that must be revoked.
       await waitFor(async () => (await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0);
       await sleep(Math.random() * 1500);
       if ((await count('workspaces', 'SELECT count(*)::int AS n FROM run_credential')) > 0) withCredential++;

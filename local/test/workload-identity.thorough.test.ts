@@ -86,7 +86,7 @@ describe('the identities of runs', () => {
   const log = createLogger({ name: 'worker', level: 'silent' });
   let executor: Awaited<ReturnType<typeof makeExecutor>>;
   let cloud: ReturnType<typeof createServer>;
-  /** Subjects by what the stand-in trusts: a role, an account, a client or an audience. */
+  /** Subjects by the role, account, client or audience that the stand-in trusts. */
   const trusted = new Map<string, { audience: string; subject: RegExp }>();
   const seen: Claims[] = [];
 
@@ -224,7 +224,7 @@ describe('the identities of runs', () => {
   const subject = (workspace: string, phase = 'plan') =>
     new RegExp(`^organization:acme:project:Default Project:workspace:${workspace}:run_phase:${phase}$`);
 
-  it('log in at clouds by phase and tag, several at once, and their tokens are never in the log', async () => {
+  it('log in to clouds by phase and tag, several at once, and their tokens are never in the log', async () => {
     const pool = 'projects/123/locations/global/workloadIdentityPools/pool/providers/keystead';
     const role = (name: string) => `arn:aws:iam::123456789012:role/${name}`;
     const id = await workspaceWith(
@@ -307,7 +307,7 @@ describe('the identities of runs', () => {
     expect(Number(seen.at(-1)!.exp) - Number(seen.at(-1)!.iat)).toBeLessThanOrEqual(3600);
   });
 
-  it('are shown before there is a run, with what sensitive variables say left out', async () => {
+  it('are shown before there is a run, without the values of sensitive variables', async () => {
     const { id } = (await workspaces.admin.get('organizations/acme/workspaces/clouds').expect(200)).body.data;
     const { data, meta } = (await workspaces.admin.get(`workspaces/${id}/workload-identities`).expect(200)).body;
     expect(meta).toMatchObject({ problems: [] });
@@ -332,7 +332,7 @@ describe('the identities of runs', () => {
     expect(JSON.stringify(data)).not.toContain('role/reads');
   });
 
-  it('have a subject of ids where that is asked for, and where the name of the organization reads like an id', async () => {
+  it('have a subject of ids if requested, and if the name of the organization looks like an id', async () => {
     const id = await workspaceWith('by-id', {
       CLOUD: at(cloud),
       WORKLOAD_IDENTITY_SUBJECT: 'ids',
@@ -364,12 +364,12 @@ describe('the identities of runs', () => {
     ['has no audience', { TFC_KUBERNETES_PROVIDER_AUTH: 'true' }, 'TFC_KUBERNETES_WORKLOAD_IDENTITY_AUDIENCE is not'],
     ['is not offered', { TFC_HCP_PROVIDER_AUTH: 'true' }, 'asks for a login that this service does not offer'],
     [
-      'leads elsewhere',
+      'redirects to another host',
       { TFC_VAULT_PROVIDER_AUTH: 'true', TFC_VAULT_RUN_ROLE: 'x', TFC_VAULT_ADDR: 'file:///etc/passwd' },
       'TFC_VAULT_ADDR is not an http or https address',
     ],
     [
-      'climbs out of its path',
+      'has a path that leads outside',
       {
         TFC_VAULT_PROVIDER_AUTH: 'true',
         TFC_VAULT_RUN_ROLE: 'x',
@@ -379,11 +379,11 @@ describe('the identities of runs', () => {
       'TFC_VAULT_AUTH_PATH is not a path',
     ],
     [
-      'is where clouds hand out credentials',
+      'is at a metadata address',
       { TFC_VAULT_PROVIDER_AUTH: 'true', TFC_VAULT_RUN_ROLE: 'x', TFC_VAULT_ADDR: 'http://169.254.169.254' },
       'it cannot be reached',
     ],
-  ])('fail the run with the reason where a login %s', async (what, env, reason) => {
+  ])('fail the run with the reason if a login %s', async (what, env, reason) => {
     const id = await workspaceWith(`no-${what.replaceAll(' ', '-')}`, env);
     await start(id);
     const { said, status } = await carryNext();
@@ -391,7 +391,7 @@ describe('the identities of runs', () => {
     expect(status).toBe('errored');
   });
 
-  it('are for no proposal of a fork, and for no job that is over', async () => {
+  it('are not issued for a pull request of a fork, or for a job that has ended', async () => {
     const id = await workspaceWith('forked', { CLOUD: at(cloud), TFC_WORKLOAD_IDENTITY_AUDIENCE: 'anything' });
     const runId = await start(id);
     const { db } = workspaces.service;
@@ -414,7 +414,7 @@ describe('the identities of runs', () => {
     expect(await sourceOf().identities(job)).toEqual({ withheld: 'the run is over' });
   });
 
-  it('log in at our own secrets service, by the documented variables', async () => {
+  it('log in to our own secrets service, by the documented variables', async () => {
     const id = await workspaceWith('vaulted', {
       CLOUD: at(cloud),
       TFC_VAULT_PROVIDER_AUTH: 'true',
@@ -513,7 +513,7 @@ resource "terraform_data" "harvest" {
       expect(apply.status).toBe('applied');
     }
 
-    it('read a database password of the secrets service without any stored key, by one setting', async () => {
+    it('read a database password of the secrets service without any stored key, with one setting', async () => {
       if (noTool) return;
       const { id } = await workspaces.workspace('acme', 'farm', { 'secrets-role': 'farm' });
       await secrets.root
@@ -528,7 +528,7 @@ resource "terraform_data" "harvest" {
       await reads(id, '$VAULT_TOKEN');
     });
 
-    it('do the same by the variable of the tool that names files', async () => {
+    it('read the same password with the variable of the tool that names files', async () => {
       if (noTool) return;
       const id = await workspaceWith('tagged-farm', {
         VAULT_ADDR: at(secrets.server),

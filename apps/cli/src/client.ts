@@ -63,7 +63,7 @@ export class Client {
     return this.call('GET', path, options);
   }
 
-  /** The keys below a path. With `deep`, also those below its folders, with the folder's path. */
+  /** The keys below a path. With `deep`, also the keys in its subfolders, with the path of the subfolder. */
   async list(
     path: string,
     options: CallOptions = {},
@@ -167,7 +167,7 @@ function parseBody(text: string): ResponseBody | undefined {
   return body as ResponseBody;
 }
 
-/** The error for an answer that cannot be the service's. */
+/** The error for an answer that does not come from the service. */
 export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 

@@ -15,7 +15,7 @@ function interrupted() {
 }
 
 describe('an interruption', () => {
-  it('ends work at its next step, and says how to go on', async () => {
+  it('ends work at its next step, and says how to continue', async () => {
     const { interruption, source, exits, said: messages } = interrupted();
     const steps: number[] = [];
     const work = interruption.during('run it again', async () => {
@@ -29,7 +29,7 @@ describe('an interruption', () => {
     expect([steps, messages, exits]).toEqual([[1, 2], ['stopping; Ctrl-C again stops at once'], []]);
   });
 
-  it('ends the program at once where it is asked for again', async () => {
+  it('ends the program at once if it is repeated', async () => {
     const { interruption, source, exits } = interrupted();
     await interruption.during('run it again', async () => {
       source.emit('SIGINT');
@@ -38,7 +38,7 @@ describe('an interruption', () => {
     expect(exits).toEqual([130]);
   });
 
-  it('does not handle Ctrl-C before and after', async () => {
+  it('by Ctrl-C is handled only during the work', async () => {
     const { interruption, source } = interrupted();
     expect(source.listenerCount('SIGINT')).toBe(0);
     await interruption.during('', async () => expect(source.listenerCount('SIGINT')).toBe(1));

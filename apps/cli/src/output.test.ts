@@ -15,12 +15,12 @@ function piece(terminal: boolean, env: NodeJS.ProcessEnv = {}): string {
 describe('streamed output', () => {
   const harmless = ' \\x1b]0;title\\x07\\x1b[2J\\x9b5A over\\x0dwritten\n\tnext\n';
 
-  it('commands a terminal only to change colours', () => {
+  it('contains no terminal commands except colours', () => {
     expect(piece(true)).toBe(`\u001b[31mred\u001b[0m${harmless}`);
     expect(piece(true, { NO_COLOR: '1' })).toBe(`red${harmless}`);
   });
 
-  it('is without colours, and otherwise as it came, where no terminal reads it', () => {
+  it('loses its colours, and nothing else, if its reader is not a terminal', () => {
     expect(piece(false)).toBe(hostile.replace('\u001b[31mred\u001b[0m', 'red'));
   });
 });

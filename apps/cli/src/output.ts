@@ -74,7 +74,7 @@ export class Output {
     this.line([paint('bold', text(columns)), ...cells.map(text)].join('\n'));
   }
 
-  /** One piece of text as it is. */
+  /** A string, unchanged. */
   line(text: string): void {
     this.streams.out(`${text}\n`);
   }
@@ -89,10 +89,10 @@ export class Output {
     const onTerminal = this.streams.terminal?.out;
     const colored = onTerminal && !this.streams.env?.NO_COLOR;
     const parts = text.split(/(\u001b\[[\d;]*m)/);
-    const kept = parts.map((part, at) =>
+    const visibleParts = parts.map((part, at) =>
       at % 2 === 1 ? (colored ? part : '') : onTerminal ? visible(part.replaceAll('\r\n', '\n'), true) : part,
     );
-    this.streams.out(kept.join(''));
+    this.streams.out(visibleParts.join(''));
   }
 
   /**

@@ -45,7 +45,7 @@ export function parse({ commands: specs, groups, sections, elsewhere }: Vocabula
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) throw new HelpWanted(outputText);
-    // Only a group: show its commands.
+    // The user typed only a group: show its commands.
     if (error.code === 'commander.help') throw new Problem(outputText.trimEnd());
     const instead = error.code === 'commander.unknownCommand' && Object.hasOwn(elsewhere, args[0] ?? '');
     const advice = instead ? `instead: ${elsewhere[args[0] ?? '']}` : adviceOn(error, args, specs);
@@ -81,7 +81,7 @@ function describeCommands(program: Command, sections: Vocabulary['sections']): s
   described.set('help', 'Show the help of a command; help global: options and environment of all commands.');
   const width = Math.max(...[...described.keys()].map((name) => name.length));
   const parts = Object.entries(sections).map(([section, names]) => {
-    // The first sentence.
+    // Only the first sentence of each description is shown.
     const lines = names.map((name) => `  ${name.padEnd(width)}  ${described.get(name)?.replace(/[.:;] .*$/, '.')}`);
     return `${section}:\n${lines.join('\n')}\n`;
   });
@@ -127,7 +127,7 @@ function adviceOn(error: CommanderError, args: readonly string[], specs: readonl
   return exact ? `keystead ${exact} --help says more` : 'keystead --help lists the commands';
 }
 
-/** All commands in the form of the parsing library. `found` is called with the parsed one. */
+/** All commands in the form of the parsing library. `found` is called with the parsed command. */
 function makeTree(specs: readonly CommandSpec[], groups: Groups, found: (parsed: Parsed) => void): Command {
   const program = new Command('keystead').description('The command line of both services.');
   program.exitOverride().showSuggestionAfterError(false);

@@ -51,7 +51,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
   }
 }
 
-/** Whether the help is that of the whole program. */
+/** Whether the user asked for the help of the whole program. */
 const isWhole = (args: readonly string[]): boolean =>
   args.every((arg) => arg.startsWith('-')) || args.join(' ') === 'help';
 

@@ -28,7 +28,7 @@ function watched(
 }
 
 describe('progress', () => {
-  it('tells share, rate and time left on a terminal, and takes its line away', () => {
+  it('shows share, rate and time left on a terminal, and removes its line', () => {
     const { progress, pass, output } = watched(true, 1000);
     pass(2000);
     progress.at(200);
@@ -44,7 +44,7 @@ describe('progress', () => {
     expect(output().split('\r')).toHaveLength(2);
   });
 
-  it('says nothing without a terminal', () => {
+  it('prints nothing without a terminal', () => {
     const { progress, pass, output } = watched(false, 10);
     pass(500);
     progress.at(5);
@@ -52,28 +52,28 @@ describe('progress', () => {
     expect(output()).toBe('');
   });
 
-  it('names at once what begins, and no rate before there is one', () => {
+  it('names a new step at once, and shows no rate before one is known', () => {
     const { progress, output } = watched(true, 10);
     progress.at(0);
     progress.at(1);
     expect(output().trim().replace('\u001b[K', '')).toBe('saving: 0 of 10 rows');
   });
 
-  it('promises no end where more came than was estimated', () => {
+  it('shows no time left once the estimate was exceeded', () => {
     const { progress, pass, output } = watched(true, 10);
     pass(1000);
     progress.at(15);
     expect(output()).toMatch(/saving: 15 rows, 15\/s$/);
   });
 
-  it('shows slow work with a digit more', () => {
+  it('shows slow rates with one more digit', () => {
     const { progress, pass, output } = watched(true);
     pass(4000);
     progress.at(2);
     expect(output()).toMatch(/2 rows, 0.5\/s$/);
   });
 
-  it('fits the terminal, makes room for what stays, and comes back', () => {
+  it('fits the terminal, makes room for permanent lines, and reappears', () => {
     const { progress, pass, output } = watched(true, 1000, { columns: 20 });
     pass(1000);
     progress.at(200);
@@ -87,14 +87,14 @@ describe('progress', () => {
     expect(output().length).toBeGreaterThan(before.length);
   });
 
-  it('is not for terminals that cannot take a line away', () => {
+  it('is not shown on terminals that cannot remove a line', () => {
     const { progress, pass, output } = watched(true, 10, { TERM: 'dumb' });
     pass(500);
     progress.at(5);
     expect(output()).toBe('');
   });
 
-  it('is where work is stopped, with a terminal or without', () => {
+  it('is a point at which work can be stopped, with a terminal or without', () => {
     const check = () => {
       throw new Error('stopped');
     };

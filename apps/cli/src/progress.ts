@@ -69,8 +69,8 @@ function describeProgress(
   // An estimated total may turn out to be too low.
   if (!total || done > total) return `${what}: ${amount(done, unit)}, ${rate}`;
   const share = `${Math.floor((100 * done) / total)} %`;
-  const left = perSecond > 0 ? `, ${duration((total - done) / perSecond)} left` : '';
-  return `${what}: ${share}, ${amount(done, unit === 'bytes' ? unit : '')} of ${amount(total, unit)}, ${rate}${left}`;
+  const remaining = perSecond > 0 ? `, ${duration((total - done) / perSecond)} left` : '';
+  return `${what}: ${share}, ${amount(done, unit === 'bytes' ? unit : '')} of ${amount(total, unit)}, ${rate}${remaining}`;
 }
 
 function amount(value: number, unit: string, digits = 0): string {

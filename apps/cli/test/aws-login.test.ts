@@ -51,10 +51,10 @@ describe('login by a signed request', () => {
   it.each([
     ['no credentials', [], { AWS_SECRET_ACCESS_KEY: '' }, 1, 'set them'],
     ['no region', ['region=../x'], {}, 1, 'is not a region of AWS'],
-    ['another key', ['header_value=secrets.example.com'], { AWS_SECRET_ACCESS_KEY: 'wrong' }, 2, ''],
-    ['another server', ['header_value=other.example.com'], {}, 2, ''],
-    ['a token service that is not the one of the method', ['region=eu-central-1'], { AWS_ENDPOINT_URL_STS: '' }, 2, ''],
-  ])('says what is wrong: %s', async (_, values, more, code, text) => {
+    ['a wrong key', ['header_value=secrets.example.com'], { AWS_SECRET_ACCESS_KEY: 'wrong' }, 2, ''],
+    ['a wrong server', ['header_value=other.example.com'], {}, 2, ''],
+    ['a token service other than that of the method', ['region=eu-central-1'], { AWS_ENDPOINT_URL_STS: '' }, 2, ''],
+  ])('explains an error: %s', async (_, values, more, code, text) => {
     expect(await keystead([...command, ...values], env(more))).toMatchObject({
       code,
       said: expect.stringContaining(text),

@@ -80,7 +80,7 @@ describe('backups of a workspace service whose states are in an object store', (
     }
   }
 
-  it('bring back every state that was saved before them, whole, during any uploads', async () => {
+  it('restore every state that was saved before them completely, even during uploads', async () => {
     await workspaces.organization('harbour');
     for (let n = 0; n < writers; n++) {
       const { id } = await workspaces.workspace('harbour', `w${n}`);

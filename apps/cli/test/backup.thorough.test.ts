@@ -81,7 +81,7 @@ describe('a backup of the secrets service', () => {
     await secrets.root.write('sys/policies/acl/reader', { policy: 'path "kv/*" { capabilities = ["read"] }' });
   });
 
-  it('is made while the service runs, only readable by its owner, and never over another file', async () => {
+  it('is made while the service runs, readable only by its owner, and never overwrites a file', async () => {
     const args = ['backup', 'create', 'secrets', file, '--database-url', secrets.database.url];
     const made = await keystead(args, SECRETS_KEY);
     expect([made.code, made.said]).toEqual([0, '']);
@@ -90,7 +90,7 @@ describe('a backup of the secrets service', () => {
     expect([again.code, again.said]).toEqual([1, `${file} exists already\n`]);
   });
 
-  it('holds no token, value or key in clear', () => {
+  it('contains no token, value or key in plaintext', () => {
     const text = gunzipSync(readFileSync(file)).toString();
     for (const secret of [secrets.rootToken, odd.slice(0, 6), ...secrets.recoveryKeys, SECRETS_KEY.SECRETS_SEAL_KEY]) {
       expect(text).not.toContain(secret);
@@ -122,12 +122,12 @@ describe('a backup of the secrets service', () => {
     return copy;
   };
   it.each<[string, (lines: string[], bytes: Buffer) => Buffer, string | RegExp]>([
-    ['cut off at a line', (lines) => pack(lines.slice(0, -1)), 'ends early'],
-    ['cut off', (_, bytes) => bytes.subarray(0, bytes.length >> 1), 'is damaged after line'],
-    ['without its last bytes', (_, bytes) => bytes.subarray(0, bytes.length - 4), 'is damaged after line'],
-    ['one bit is another', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|has been changed/],
+    ['it is cut off after a line', (lines) => pack(lines.slice(0, -1)), 'ends early'],
+    ['it is cut off', (_, bytes) => bytes.subarray(0, bytes.length >> 1), 'is damaged after line'],
+    ['its last bytes are missing', (_, bytes) => bytes.subarray(0, bytes.length - 4), 'is damaged after line'],
+    ['one bit is changed', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|has been changed/],
     [
-      'its keyring is another',
+      'its keyring is changed',
       (lines) =>
         pack(
           lines.map((line) =>
@@ -139,20 +139,28 @@ describe('a backup of the secrets service', () => {
         ),
       /damaged|has been changed/,
     ],
-    ['its end is another', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
-    ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'has been changed'],
+    ['its last bytes are changed', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
+    ['rows are missing', (lines) => pack(lines.filter((_, index) => index !== 3)), 'has been changed'],
     ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'has been changed'],
-    ['something else', () => pack(['hello']), 'is not a backup'],
-    ['a number', () => pack(['5']), 'is not a backup'],
-    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is not a backup that this version can read'],
-    ['no archive', () => Buffer.from('127.0.0.1 localhost\n'), 'is not a backup, or its beginning is damaged'],
+    ['it is some other file', () => pack(['hello']), 'is not a backup'],
+    ['it is a number', () => pack(['5']), 'is not a backup'],
+    [
+      'it is another JSON document',
+      () => pack(['{ "header": { "format": 1 } }']),
+      'is not a backup that this version can read',
+    ],
+    [
+      'it is not an archive',
+      () => Buffer.from('127.0.0.1 localhost\n'),
+      'is not a backup, or its beginning is damaged',
+    ],
     ['empty', () => Buffer.alloc(0), 'is empty'],
     [
       'it has rows of tables that its header does not list',
       (lines) => repack(lines.map((line) => line.replace('{"batch":{"table":"entry"', '{"batch":{"table":"other"'))),
       'contains rows of other, which its header does not list',
     ],
-  ])('is refused when %s, before the database is touched, in one sentence', async (_, damage, message) => {
+  ])('is refused in one sentence, before the database is changed, if %s', async (_, damage, message) => {
     const broken = join(folder, 'broken.backup');
     const bytes = readFileSync(file);
     writeFileSync(broken, damage(gunzipSync(bytes).toString().trimEnd().split('\n'), bytes));
@@ -174,14 +182,14 @@ describe('a backup of the secrets service', () => {
   const changedRow = (lines: string[]) => lines.map((line) => line.replace(/reader/g, 'READER'));
   it.each<[string, (lines: string[]) => Buffer, string]>([
     [
-      'changed with its digest made again',
+      'a changed backup with a new digest',
       (lines) => repack(changedRow(lines)),
       'changed by someone without the seal key',
     ],
-    ['changed, its code left out', (lines) => without(changedRow(lines)), 'was made without the seal key'],
-    ['unchanged, its code left out', (lines) => without(lines), 'was made without the seal key'],
+    ['a changed backup without its MAC', (lines) => without(changedRow(lines)), 'was made without the seal key'],
+    ['an unchanged backup without its MAC', (lines) => without(lines), 'was made without the seal key'],
   ])(
-    '%s is refused with the key, and nothing of it comes back; without the key that is said loudly',
+    '%s is refused with the key, and nothing is restored; without the key there is a clear warning',
     async (_, change, message) => {
       const forged = join(folder, 'forged.backup');
       const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
@@ -205,7 +213,7 @@ describe('a backup of the secrets service', () => {
     },
   );
 
-  it('leaves nothing when it cannot be loaded, and the good file is restored after that', async () => {
+  it('leaves nothing behind if it cannot be loaded, and a good file can then be restored', async () => {
     const broken = join(folder, 'unloadable.backup');
     const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
     // A row without its columns passes every check of the file, but the database refuses it.
@@ -237,10 +245,12 @@ describe('a backup of the secrets service', () => {
     await client.end();
     return rows;
   };
-  /** Other test files may run drills at the same time; only a leftover database would stay. */
+  /**
+   * Other test files may run drills at the same time. Their databases disappear; only a leftover database would stay.
+   */
   const noneIsLeft = () => until(async () => (await drillDatabases()).length === 0, 60_000);
 
-  it('is tried in a separate database, which is gone afterwards; of a folder the newest that was named there', async () => {
+  it('is tested in a separate database, which is then removed; of a folder, only the newest backup is tested', async () => {
     const kept = join(folder, 'kept');
     mkdirSync(kept);
     writeFileSync(join(kept, 'secrets-notes.txt'), 'of people');
@@ -264,7 +274,7 @@ describe('a backup of the secrets service', () => {
   it.each([
     ['drill', () => ['backup', 'drill', file]],
     ['create', () => ['backup', 'create', 'secrets', join(folder, 'stopped.backup')]],
-  ])('is stopped in the middle of %s by Ctrl-C, which leaves nothing behind', async (_, line) => {
+  ])('can be stopped during %s by Ctrl-C, which leaves nothing behind', async (_, line) => {
     const before = process.listenerCount('SIGINT');
     const running = keystead([...line(), '--database-url', secrets.database.url], SECRETS_KEY);
     while (process.listenerCount('SIGINT') === before) await setImmediate();
@@ -276,7 +286,7 @@ describe('a backup of the secrets service', () => {
     expect(existsSync(join(folder, 'stopped.backup'))).toBe(false);
   });
 
-  it('reports which of several came back before the one that does not, and which that is', async () => {
+  it('names the backups that were restored, and the one that could not be', async () => {
     const kept = join(folder, 'mixed');
     mkdirSync(kept);
     await keystead(['backup', 'create', 'secrets', kept, '--database-url', secrets.database.url], SECRETS_KEY);
@@ -289,7 +299,7 @@ describe('a backup of the secrets service', () => {
     expect(said).toMatch(/workspaces-20260101T000000000Z\.backup.* is not a backup/);
   });
 
-  it('is restored into the folder of a new npm start, where its service owns all of it', async () => {
+  it('is restored into the folder of a new npm start, and its service owns everything', async () => {
     const data = join(folder, 'new');
     const broken = join(folder, 'of-nothing.backup');
     writeFileSync(broken, readFileSync(file).subarray(0, -4));
@@ -307,7 +317,7 @@ describe('a backup of the secrets service', () => {
       const { rows } = await client.query("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'");
       await client.end();
       expect(rows).toEqual([{ tableowner: 'secrets' }]);
-      // The key that npm start keeps next to its database need not be named.
+      // If npm start stores the key next to its database, the command finds it without a flag.
       writeFileSync(join(data, 'secrets.key'), `${SECRETS_KEY.SECRETS_SEAL_KEY}\n`);
       const verified = await keystead(['backup', 'verify', file, '--data', data, '--format', 'json'], {
         SECRETS_SEAL_KEY: 'cd'.repeat(32),
@@ -318,12 +328,12 @@ describe('a backup of the secrets service', () => {
     }
   });
 
-  it('is not restored over a service that holds data', async () => {
+  it('is not restored over a service that has data', async () => {
     const { code, said } = await keystead(['backup', 'restore', file, '--database-url', secrets.database.url], {});
     expect([code, said]).toEqual([1, expect.stringMatching(/still uses the database|is not empty/)]);
   });
 
-  it('brings everything back in a new database', async () => {
+  it('restores everything in a new database', async () => {
     const url = await newDatabase();
     const restored = await keystead(['backup', 'restore', file, '--database-url', url], {});
     expect([restored.code, restored.said]).toEqual([0, expect.stringContaining('restored secrets')]);
@@ -352,7 +362,7 @@ describe('a backup of the workspace service', () => {
   const workspaces = startWorkspaces();
   const file = join(folder, 'workspaces.backup');
 
-  it('brings organizations, tokens and sensitive variables back', async () => {
+  it('restores organizations, tokens and sensitive variables', async () => {
     await workspaces.organization('harbour');
     const { id } = await workspaces.workspace('harbour', 'cranes');
     const variable = resource('vars', { key: 'password', value: 'hunter2', category: 'env', sensitive: true });
@@ -386,7 +396,7 @@ describe('a row as PostgreSQL writes it', () => {
     ['(1,two,)', ['1', 'two', undefined]],
     ['("a ""quoted"" one","b, c",\\\\x00)', ['a "quoted" one', 'b, c', '\\x00']],
     ['("back\\\\slash","",end)', ['back\\slash', '', 'end']],
-  ])('%s is taken apart', (row, fields) => {
+  ])('%s is split into its columns', (row, fields) => {
     const found = fieldsOf(row, ['a', 'b', 'c']);
     expect(['a', 'b', 'c'].map((name) => found.get(name))).toEqual(fields);
   });

@@ -32,7 +32,7 @@ jest.setTimeout(120_000);
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('keeps the newest, drills them, and brings one back', async () => {
+  it('keep the newest, are tested, and one is restored', async () => {
     const place = `s3://backups/of keystead${query}`;
     const url = secrets.database.url;
     for (let n = 0; n < 3; n += 1) {
@@ -59,7 +59,7 @@ jest.setTimeout(120_000);
     }
   });
 
-  it('takes a large file in parts', async () => {
+  it('upload a large file in parts', async () => {
     const bytes = Buffer.alloc(40 * 1024 * 1024, 'part');
     writeFileSync(join(folder, 'large'), bytes);
     const bucket = await openBucket(`s3://backups/large${query}`, env);

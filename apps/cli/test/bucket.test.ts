@@ -21,7 +21,7 @@ describe('a folder in a bucket', () => {
     AWS_SECRET_ACCESS_KEY: store.credentials.secretAccessKey,
   };
 
-  it('takes a file, shows it, gives it back and forgets it, every call signed', async () => {
+  it('stores, lists, returns and deletes a file, with every call signed', async () => {
     const bucket = await openBucket(place(), credentials);
     writeFileSync(join(folder, 'sent'), 'all of it');
     await bucket.put('a (1).backup', join(folder, 'sent'));
@@ -34,15 +34,15 @@ describe('a folder in a bucket', () => {
   });
 
   it.each([
-    ['no address', 's3:///x', credentials, 'is not an address like s3://bucket/prefix'],
+    ['no URL', 's3:///x', credentials, 'is not an address like s3://bucket/prefix'],
     ['an unknown word', 's3://b/x?acl=public', credentials, 'has the unknown parameter acl'],
     ['no credentials', 's3://b/x', {}, 'needs AWS_ACCESS_KEY_ID'],
-  ])('says what is wrong: %s', async (_, at, env, said) => {
+  ])('explains an error: %s', async (_, at, env, said) => {
     const answered = await keystead(['backup', 'verify', at], env);
     expect([answered.code, answered.said]).toEqual([1, expect.stringContaining(said)]);
   });
 
-  it('says what the store said, or that it is not there', async () => {
+  it('passes on the message of the store, or reports that it is unavailable', async () => {
     const wrong = { ...credentials, AWS_SECRET_ACCESS_KEY: 'another' };
     const refused = await keystead(['backup', 'drill', place()], wrong);
     expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('403 SignatureDoesNotMatch')]);

@@ -24,7 +24,7 @@ describe('the program as a single file', () => {
     rmSync(folder, { recursive: true, force: true });
     await target?.drop();
   });
-  /** In an otherwise empty folder, with an environment that only contains the path of Node. */
+  /** Runs in an otherwise empty folder, with an environment that contains only the path of Node. */
   const run = async (...args: string[]) => {
     const address = `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;
     const env = { PATH: process.env.PATH, HOME: folder, VAULT_ADDR: address, VAULT_TOKEN: secrets.rootToken };
@@ -44,14 +44,14 @@ describe('the program as a single file', () => {
     expect((await run('kv', 'get', '-field=a', 'kv/x')).stdout).toBe('1');
   });
 
-  it('saves a database and brings it back, with the migrations it carries', async () => {
+  it('backs a database up and restores it, with its bundled migrations', async () => {
     const backup = join(folder, 'secrets.backup');
     await run('backup', 'create', 'secrets', backup, '--database-url', secrets.database.url);
     const { stderr } = await run('backup', 'restore', backup, '--database-url', target?.url ?? '');
     expect(stderr).toContain('restored secrets as of');
   });
 
-  it('saves to standard output, as in a container that has only the settings of the service', async () => {
+  it('backs up to standard output in a container that has only the settings of the service', async () => {
     const env = { PATH: process.env.PATH, HOME: folder, SECRETS_DATABASE_URL: secrets.database.url };
     const made = await promisify(execFile)(program, ['backup', 'create', 'secrets', '-'], { env, encoding: 'buffer' });
     const piped = join(folder, 'piped.backup');

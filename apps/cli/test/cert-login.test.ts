@@ -35,7 +35,7 @@ describe('login -method=cert', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('shows the certificate of a file, and those that vouch for it', async () => {
+  it('presents the certificate of a file, with its intermediates', async () => {
     const shown = [
       `-client-cert=${file('web.pem', web.pem + between.pem)}`,
       `-client-key=${file('web.key', web.keyPem)}`,
@@ -56,7 +56,7 @@ describe('login -method=cert', () => {
     expect(printed).toMatchObject({ code: 0, printed: expect.stringMatching(/^[bs]\./) });
   });
 
-  it('says what is missing, and what was refused', async () => {
+  it('reports missing arguments, and the reason of a refusal', async () => {
     const without = await keystead(['login', '-method=cert'], env());
     expect(without.said).toContain('login --method cert needs --client-cert');
     const stranger = root('Other Root').issue('web');

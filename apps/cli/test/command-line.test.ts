@@ -19,7 +19,7 @@ afterEach(() => {
 const keystead = (args: string[], env: Record<string, string> = {}) => runKeystead(args, { HOME: home, ...env });
 
 describe('the program', () => {
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     const { code, printed } = await keystead(['--help']);
     expect(code).toBe(0);
     for (const word of ['status', 'unseal', 'login', 'write', 'rekey', 'keystead help global', 'Exit codes']) {
@@ -34,7 +34,7 @@ describe('the program', () => {
     expect((await keystead([])).code).toBe(1);
   });
 
-  it.each(Object.entries(elsewhere))('says what to use instead of %s', async (name, instead) => {
+  it.each(Object.entries(elsewhere))('names the replacement of %s', async (name, instead) => {
     const { code, said } = await keystead([name, '-x']);
     expect([code, said]).toEqual([1, expect.stringContaining(`unknown command '${name}' (instead: ${instead})`)]);
   });
@@ -46,17 +46,17 @@ describe('the program', () => {
     ['a bad address', ['status', '--address', 'localhost'], 'is not an address'],
     ['a bad format', ['status', '--format', 'xml'], 'is not a format'],
     ['a value without a name', ['write', 'a/b', 'green'], 'give name=value'],
-    ['JSON that is none', ['write', 'a/b', 'a:={'], 'is not JSON'],
-    ['a number that is none', ['token', 'create', '--uses', 'many'], '--uses many'],
+    ['invalid JSON', ['write', 'a/b', 'a:={'], 'is not JSON'],
+    ['an invalid number', ['token', 'create', '--uses', 'many'], '--uses many'],
     ['an unknown login method', ['login', 'bob', '--method', 'magic'], 'is not a login method'],
-    ['no word on which token to end', ['token', 'revoke'], 'use --accessor or --self'],
-  ])('ends with 1 for %s', async (_, args, message) => {
+    ['no token to revoke', ['token', 'revoke'], 'use --accessor or --self'],
+  ])('exits with 1 for %s', async (_, args, message) => {
     const { code, said, printed } = await keystead(args, { SERVICE_ADDR: 'http://127.0.0.1:9' });
     expect([code, printed]).toEqual([1, '']);
     expect(said).toContain(message);
   });
 
-  it('ends with 2 when there is no answer, and with 1 where 2 says that the service is sealed', async () => {
+  it('exits with 2 if there is no answer, and with 1 if code 2 means that the service is sealed', async () => {
     expect((await keystead(['list', 'sys/mounts', '--address', 'http://127.0.0.1:9'])).code).toBe(2);
     const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
     expect(code).toBe(1);
@@ -68,12 +68,12 @@ describe('the program', () => {
     ['VAULT_ADDR', { VAULT_ADDR: '127.0.0.1:8200' }, []],
     ['BAO_ADDR', { VAULT_ADDR: 'http://127.0.0.1:9', BAO_ADDR: 'localhost' }, []],
     ['--address', { VAULT_ADDR: 'http://127.0.0.1:9' }, ['--address', 'localhost']],
-  ])('names %s where a bad address comes from it', async (name, env, args) => {
+  ])('names %s as the source of a bad address', async (name, env, args) => {
     const { code, said } = await keystead(['status', ...args], env as Record<string, string>);
     expect([code, said]).toEqual([1, expect.stringContaining(`(${name})`)]);
   });
 
-  it('shows what all commands take on a separate page that the help of each names, and where an error is explained', async () => {
+  it('explains the common flags on a separate page, which the help of each command names, and links errors to it', async () => {
     const { printed } = await keystead(['token', 'create', '--help']);
     expect(printed).toContain('For all commands: keystead help global');
     expect(printed).not.toContain('SERVICE_ADDR');
@@ -88,7 +88,7 @@ describe('the program', () => {
     expect(said).toContain('(keystead token create --help says more)');
   });
 
-  it('knows groups by the words of other programs', async () => {
+  it('accepts the names that other programs have for groups', async () => {
     for (const [typed, name] of [
       ['workspace', 'ws'],
       ['organization', 'org'],
@@ -98,7 +98,7 @@ describe('the program', () => {
     }
   });
 
-  it('adds to a refusal what the service says besides', async () => {
+  it('adds the details of the service to a refusal', async () => {
     const server = createServer((_request, response) => {
       response.statusCode = 404;
       response.end(JSON.stringify({ errors: ['unsupported path'], warnings: ['use kv get'] }));
@@ -110,18 +110,18 @@ describe('the program', () => {
     server.close();
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     const { code, printed } = await keystead(['--version']);
     expect([code, printed]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
   });
 
-  it('asks no name before it knows the login method, and reads no authority that is not there', async () => {
+  it('asks for no name before it knows the login method, and reads no missing CA file', async () => {
     expect((await keystead(['login', '--method', 'magic'])).said).toContain('is not a login method');
     const { code, said } = await keystead(['status', '--address', 'https://127.0.0.1:9', '--ca-cert', '/absent.pem']);
     expect([code, said]).toEqual([1, expect.stringContaining('/absent.pem cannot be read')]);
   });
 
-  it('takes no other token where SERVICE_TOKEN is set and empty', async () => {
+  it('uses no other token if SERVICE_TOKEN is set and empty', async () => {
     let requests = 0;
     const server = createServer((_request, response) => {
       requests += 1;
@@ -153,7 +153,7 @@ describe('the program', () => {
     ],
     [403, 'permission denied', 'with the token of VAULT_TOKEN', { VAULT_TOKEN: 's.other' }],
     [503, 'Service is sealed', 'keystead operator unseal', {}],
-  ])('answers %i %s with what to do: %s', async (status, error, advice, env) => {
+  ])('explains what to do after %i %s: %s', async (status, error, advice, env) => {
     const server = createServer((_request, response) => {
       response.statusCode = status;
       response.end(JSON.stringify({ errors: [error] }));
@@ -186,8 +186,8 @@ describe('the token', () => {
     }
   }
 
-  // Without this a token file that other users can copy would go unnoticed.
-  it('is not taken from a file that others can read', async () => {
+  // If this failed, no one would notice that other users can copy the token file.
+  it('is not read from a file that others can read', async () => {
     const tokenFile = join(home, 'token');
     writeFileSync(tokenFile, 's.abc', { mode: 0o600 });
     chmodSync(tokenFile, 0o644);
@@ -196,7 +196,7 @@ describe('the token', () => {
     expect(said).toContain('chmod 600');
   });
 
-  it('of the environment wins over the file', async () => {
+  it('of the environment takes precedence over the file', async () => {
     const tokenFile = join(home, 'token');
     writeFileSync(tokenFile, 'from-file', { mode: 0o600 });
     await withServer(async (env, seen) => {
@@ -206,7 +206,7 @@ describe('the token', () => {
     });
   });
 
-  it('and the namespace travel as headers, and calls that need no token send none', async () => {
+  it('and the namespace are sent as headers, and calls that need no token send none', async () => {
     await withServer(async (env, seen) => {
       await keystead(['list', 'a', '--namespace', 'team'], { ...env, SERVICE_TOKEN: 't' });
       await keystead(['status'], { ...env, SERVICE_TOKEN: 't' });

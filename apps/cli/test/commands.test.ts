@@ -22,7 +22,7 @@ function helpOf(name: string): string {
 }
 
 describe.each(commands.map((spec): [string, CommandSpec] => [spec.name, spec]))('keystead %s', (name, spec) => {
-  it('explains itself, its arguments, its flags and its other names', () => {
+  it('describes itself, its arguments, its flags and its other names', () => {
     for (const one of namesOf(spec)) {
       const help = helpOf(one).replace(/\s+/g, ' ');
       const flags = Object.entries(spec.flags ?? {});
@@ -59,7 +59,7 @@ describe.each(commands.map((spec): [string, CommandSpec] => [spec.name, spec]))(
 });
 
 describe('the commands', () => {
-  it('have unique names, and groups that say what they are for', () => {
+  it('have unique names, and groups with a description', () => {
     const names = commands.flatMap(namesOf);
     expect(names).toEqual([...new Set(names)]);
     for (const name of names) {
@@ -68,8 +68,8 @@ describe('the commands', () => {
     }
   });
 
-  // Flags are normalized before the parser knows their command.
-  it('mean the same by a flag wherever it stands: a switch or a value, a name or another name', () => {
+  // Flags are normalized before the parser knows which command they belong to.
+  it('interpret a flag in the same way at every position: a switch or a value, a name or an alias', () => {
     const flags = [
       ...globals.flatMap(({ flag, also }) => (flag ? [{ flag, also }] : [])),
       ...commands.flatMap(({ flags = {} }) =>
@@ -94,7 +94,7 @@ describe('the commands', () => {
   });
 
   // A flag with several values would also consume the arguments after it.
-  it('take several values after one flag only where no argument follows', () => {
+  it('accept several values after one flag only if no argument follows', () => {
     const greedy = commands.filter(
       ({ args = {}, flags = {} }) =>
         Object.keys(args).length > 0 && Object.keys(flags).some((flag) => flag.includes('...')),

@@ -59,19 +59,19 @@ unix_socket_dir =\npool_mode = ${mode}\nignore_startup_parameters = extra_float_
     return (JSON.parse(printed).findings as { what: string }[]).map(({ what }) => what);
   };
 
-  it('knows one in transaction mode', async () => {
+  it('recognizes transaction mode', async () => {
     expect(await asked(await through('transaction'))).toEqual(
       expect.arrayContaining([expect.stringContaining('a pool in transaction mode is in front of it')]),
     );
   });
 
-  it('knows one in session mode, which is fine', async () => {
+  it('accepts session mode', async () => {
     const said = await asked(await through('session'));
     expect(said).toContain('a proxy or pool is in front of it');
     expect(said).not.toContainEqual(expect.stringContaining('transaction mode'));
   });
 
-  it('and a service refuses to start only behind the former', async () => {
+  it('agrees with the services, which refuse to start only in transaction mode', async () => {
     await expect(refusePoolOfTransactions(await through('transaction'))).rejects.toThrow(
       /a pool in transaction mode \(PgBouncer\) is in front of 127.0.0.1:\d+\/.*: connect to the server itself/,
     );

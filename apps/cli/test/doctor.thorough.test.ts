@@ -40,7 +40,7 @@ describe('keystead doctor', () => {
     await client.end();
   };
 
-  it('looks at services and databases, the worst first, and says what to do', async () => {
+  it('checks services and databases, and lists the worst findings first, with advice', async () => {
     const { code, findings, fine } = await ask();
     const order = ['critical', 'warning', 'notice', 'unchecked'];
     const ranks = findings.map(({ severity }) => order.indexOf(severity));
@@ -66,7 +66,7 @@ describe('keystead doctor', () => {
     ]);
   });
 
-  it('in a container of the workspace service looks at the secrets service that its settings name', async () => {
+  it('in a container of the workspace service checks the secrets service that the settings name', async () => {
     const own = { SERVICE_ADDR: undefined, SECRETS_DATABASE_URL: undefined } as unknown as Record<string, string>;
     const { fine } = await ask({ ...own, WORKSPACES_SECRETS_ADDR: `${addressOf(secrets.server)}/` });
     expect(fine).toContain('secrets: unsealed');
@@ -76,7 +76,7 @@ describe('keystead doctor', () => {
     ]);
   });
 
-  it('finds tables that are newer or older, and what is late', async () => {
+  it('finds tables that are newer or older, and overdue work', async () => {
     await sql(
       workspaces.databaseUrl,
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at, applied_steps_count)
@@ -97,7 +97,7 @@ describe('keystead doctor', () => {
     await sql(secrets.database.url, 'DROP FUNCTION refuse CASCADE', "DELETE FROM intent WHERE kind = 'x'");
   });
 
-  it('finds roles that admit runs only by names', async () => {
+  it('finds roles that identify runs only by names', async () => {
     await secrets.root.write('sys/auth/runs', { type: 'jwt' }).expect(204);
     await secrets.root
       .write('auth/runs/config', {
@@ -123,7 +123,7 @@ describe('keystead doctor', () => {
     );
   });
 
-  it('finds settings of the database that lose what was acknowledged', async () => {
+  it('finds settings of the database that can lose acknowledged writes', async () => {
     const name = new URL(secrets.database.url).pathname.slice(1);
     await sql(secrets.database.url, `ALTER DATABASE ${pg.escapeIdentifier(name)} SET synchronous_commit = off`);
     expect((await ask()).said).toContain('critical: synchronous_commit is off');
@@ -142,7 +142,7 @@ describe('keystead doctor', () => {
     }
   });
 
-  it('says what the caller may not see, and shows nothing of the token', async () => {
+  it('reports checks that the caller may not make, and never shows the token', async () => {
     const { token = '' } = await secrets.withPolicy('path "sys/audit" { capabilities = ["deny"] }');
     const { said, printed } = await ask({ SERVICE_TOKEN: token });
     expect(said).toEqual(
@@ -160,14 +160,14 @@ describe('keystead doctor', () => {
     ['no workspace service', { WORKSPACES_ADDR: 'http://127.0.0.1:9' }, /critical: http:\/\/127.0.0.1:9 cannot be/],
     ['no database', { SECRETS_DATABASE_URL: 'postgresql://a:hush@127.0.0.1:9/x' }, /critical: .*127.0.0.1:9/],
     ['no token', { SERVICE_TOKEN: 'unknown' }, /unchecked: your token/],
-  ])('goes on where there is %s', async (_, env, expected) => {
+  ])('continues if there is %s', async (_, env, expected) => {
     const { code, said, printed } = await ask(env as Record<string, string>);
     expect([code, said]).toEqual([2, expect.arrayContaining([expect.stringMatching(expected)])]);
     expect(said.length).toBeGreaterThan(2);
     expect(printed).not.toContain('hush');
   });
 
-  describe('and a certificate', () => {
+  describe('at an address with a certificate', () => {
     let server: https.Server;
     beforeAll(async () => {
       server = https.createServer(testCertificate, (_, response) => response.end('{"initialized":true,"sealed":true}'));
@@ -175,13 +175,13 @@ describe('keystead doctor', () => {
     });
     afterAll(() => void server.close());
 
-    it('is reported as not ours, and not to be trusted', async () => {
+    it('reports that the certificate is unknown, and does not trust it', async () => {
       const { port } = server.address() as AddressInfo;
       const { said } = await ask({ SERVICE_ADDR: `https://127.0.0.1:${port}` });
       expect(said).toContainEqual(expect.stringMatching(/^critical: its certificate is not trusted: \w+/));
     });
 
-    it('leads to what is behind it where it is believed', async () => {
+    it('makes the checks of the service if the certificate is trusted', async () => {
       const { port } = server.address() as AddressInfo;
       const env = { SERVICE_ADDR: `https://127.0.0.1:${port}`, SERVICE_SKIP_VERIFY: 'true' };
       expect((await ask(env)).said).toContain('critical: it is sealed, so it serves no requests');

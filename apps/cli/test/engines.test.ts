@@ -40,7 +40,7 @@ describe('commands of engines', () => {
   };
   const transit = ['-mount=team/transit'];
 
-  it('encrypt and decrypt texts and files, each with its context', async () => {
+  it('encrypt and decrypt strings and files, each with its context', async () => {
     const context = [...transit, '-context=tenant 7', '-associated-data=row 1'];
     const ciphertext = await must(['transit', 'encrypt', ...context, 'notes'], ['hello']);
     expect(ciphertext).toMatch(/^vault:v1:/);
@@ -55,7 +55,7 @@ describe('commands of engines', () => {
     expect(statSync(file('again')).mode & 0o777).toBe(0o600);
   });
 
-  it('sign, and say by the exit code whether a signature is valid', async () => {
+  it('sign, and report by the exit code whether a signature is valid', async () => {
     const signature = await must(['transit', 'sign', ...transit, 'releases', file('bytes')]);
     await must(['transit', 'verify', ...transit, 'releases', signature, file('bytes')]);
     expect((await run(['transit', 'verify', ...transit, 'releases', signature], ['other'])).code).toBe(2);

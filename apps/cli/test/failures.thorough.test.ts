@@ -64,7 +64,7 @@ const workspaceService = { WORKSPACES_TOKEN: 'x', WORKSPACES_ORGANIZATION: 'o', 
 // A copy from another server waits and tries again for minutes; its own tests break its connections.
 const calling = all.filter(({ name }) => !/^(workspaces|backup) /.test(name));
 
-describe('any behaviour of the service', () => {
+describe('errors of the service', () => {
   const servers: (Server | TcpServer)[] = [];
   const addresses: Record<string, string> = { 'no answer': 'http://127.0.0.1:9' };
   const listening = (server: Server | TcpServer): Promise<number> => {
@@ -135,14 +135,14 @@ describe('any behaviour of the service', () => {
   });
 });
 
-describe('any file', () => {
+describe('errors of a file', () => {
   it.each([
     ['is not there', () => join(home, 'absent')],
     ['is a folder', () => join(home, 'folder')],
-    ['leads through a file', () => join(present, 'below')],
-    ['is a link to itself', () => join(home, 'loop')],
-    ['is something else', () => present],
-    ['has too long a name', () => join(home, 'x'.repeat(300))],
+    ['has a file in place of a folder', () => join(present, 'below')],
+    ['is a symbolic link to itself', () => join(home, 'loop')],
+    ['has other content', () => present],
+    ['has a name that is too long', () => join(home, 'x'.repeat(300))],
   ])('when it %s, every command ends with a sentence and a documented code', async (_, file) => {
     const found: string[] = [];
     const nowhere = {
@@ -167,13 +167,13 @@ describe('any file', () => {
   });
 });
 
-describe('any database', () => {
+describe('errors of a database', () => {
   it.each([
     ['is not there', 'postgresql://127.0.0.1:9/none'],
     ['has no address', 'nonsense'],
-    ['is named by half', 'postgresql://127.0.0.1'],
-    ['has a name that is none', 'postgresql://:::/x/y'],
-    ['is a socket that is not there', 'postgresql:///secrets?host=/nowhere'],
+    ['has half a URL', 'postgresql://127.0.0.1'],
+    ['has an invalid host name', 'postgresql://:::/x/y'],
+    ['is a missing socket', 'postgresql:///secrets?host=/nowhere'],
   ])('when it %s, a backup ends with a sentence and a documented code', async (_, url) => {
     const file = join(home, 'never.backup');
     for (const args of [
@@ -200,12 +200,12 @@ describe('a failure of the system', () => {
     ['a damaged archive', failed('incorrect data check', { code: 'Z_DATA_ERROR' }), 1, 'damaged: incorrect data check'],
     ['a certificate', failed('self-signed', { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), 2, 'CA of its certificate'],
     ['fetch', failed('fetch failed', { cause: failed('x', { code: 'ECONNREFUSED' }) }), 2, 'is it running there?'],
-    ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot do this now: full'],
-    ['the database says no', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],
-    ['the database is down', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
+    ['a full database', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot do this now: full'],
+    ['a refusal of the database', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],
+    ['an unavailable database', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
     ['a migration', new MigrationFailed('m', 'migration m failed'), 2, 'migration m failed'],
     ['a fault', new TypeError("Cannot read properties of undefined (reading 'x')"), 70, 'a fault of the program'],
-    ['something thrown that is not an error', 'what', 70, 'keystead failed: what'],
+    ['a thrown value that is not an error', 'what', 70, 'keystead failed: what'],
   ])('%s is a sentence with a code', (_, thrown, code, sentence) => {
     const problem = asProblem(thrown);
     expect(problem).toBeInstanceOf(Problem);
@@ -213,7 +213,7 @@ describe('a failure of the system', () => {
     expect(problem.message).not.toContain('\n');
   });
 
-  it('has a code that the help and the guide tell', async () => {
+  it('has a code that the help and the guide document', async () => {
     const { printed } = await keystead(['--help'], {});
     const guide = readFileSync(resolve(__dirname, '../../../docs/guides/command-line.md'), 'utf8');
     for (const code of Object.values(exitCodes)) {

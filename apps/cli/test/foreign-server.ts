@@ -15,7 +15,7 @@ export interface ForeignWorkspace {
   attributes: Record<string, unknown>;
   tags?: string[];
   variables?: Record<string, unknown>[];
-  /** In upload order; the current one is named separately, since the state may have been rolled back. */
+  /** In upload order. `current` names the current state, because the state may have been rolled back. */
   states?: ForeignState[];
   current?: string;
 }
@@ -39,9 +39,9 @@ export interface ForeignServer {
   token: string;
   /** Requested paths, in order. */
   asked: string[];
-  /** Answers to give first, in this order. */
+  /** The answers to the first requests, in this order. */
   moods: Mood[];
-  /** A store of bytes on another address, that refuses requests with a token; off unless set. */
+  /** Whether states are stored at another address, which refuses requests with a token. */
   storesElsewhere: boolean;
   close(): void;
 }
@@ -51,7 +51,7 @@ type Answer = [status: number, body: unknown] | undefined;
 
 const TAGS_A_PAGE = 20;
 
-/** The server says "not now", in seconds as a float, as servers of this API do. */
+/** A rate limit: the server says how many seconds to wait, as a decimal fraction, like other servers of this API. */
 export const limited: Mood = (response) => {
   response.writeHead(429, { 'x-ratelimit-limit': '30', 'x-ratelimit-reset': '0.031' });
   response.end('{"errors":[{"detail":"You have exceeded the API\'s rate limit.","status":429}]}');
@@ -168,7 +168,7 @@ function partOf(
     return state ? [200, { data: stateVersion(state, store) }] : absent;
   }
   if (part !== 'relationships/tags') return undefined;
-  // Always the first page, although the answer lists more.
+  // This list always returns its first page, although the response says that there are more pages.
   const tags = (workspace.tags ?? []).map((name) => ({ id: `tag-${name}`, type: 'tags', attributes: { name } }));
   const pagination = { 'total-count': tags.length, 'total-pages': Math.ceil(tags.length / TAGS_A_PAGE) };
   return [200, { data: tags.slice(0, TAGS_A_PAGE), meta: { pagination } }];

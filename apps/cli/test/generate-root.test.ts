@@ -38,7 +38,7 @@ describe('keystead operator generate-root', () => {
     if (/^started +true$/m.test(printed)) await generate(['--cancel']);
   });
 
-  it('walks a person back in who has lost every root token', async () => {
+  it('guides a person who has lost every root token to a new one', async () => {
     const before = await run(['token', 'revoke', '--self'], [], { SERVICE_TOKEN: secrets.rootToken });
     expect(before.code).toBe(0);
     const walked = await generate([], shares());
@@ -52,7 +52,7 @@ describe('keystead operator generate-root', () => {
     expect(await isRoot(JSON.parse(json.printed).token)).toBe(true);
   });
 
-  it('lets several people give their share where they are, and the one who began read the token', async () => {
+  it('lets several people enter their shares on their own machines, and only the initiator read the token', async () => {
     const begun = await generate(['--init']);
     const nonce = fieldIn('nonce', begun.printed);
     const otp = fieldIn('one-time password', begun.printed);
@@ -74,7 +74,7 @@ describe('keystead operator generate-root', () => {
     }
   });
 
-  it('says what to do if an attempt is running, has been replaced, or has been cancelled', async () => {
+  it('explains what to do if an attempt is running, has been replaced, or has been cancelled', async () => {
     const nonce = fieldIn('nonce', (await generate(['--init'])).printed);
     const second = await generate([], shares());
     expect([second.code, second.printed, second.said]).toEqual([2, '', expect.stringContaining(`--nonce ${nonce}`)]);
@@ -85,14 +85,14 @@ describe('keystead operator generate-root', () => {
     expect((await generate(['--init', '--cancel'])).code).toBe(1);
   });
 
-  it('makes no token of wrong shares, and says how it goes on', async () => {
+  it('creates no token from wrong shares, and explains how to continue', async () => {
     const wrong = secrets.recoveryKeys[3]!.replace(/[0-9a-f]/g, (digit) => (digit === '0' ? '1' : '0'));
     const walked = await generate([], [...shares().slice(0, 2), wrong]);
     expect([walked.code, walked.printed]).toEqual([2, '']);
     expect(walked.said).toContain('--cancel cancels it');
   });
 
-  it('encrypts the token to a key instead', async () => {
+  it('encrypts the token to a key instead of a one-time password', async () => {
     const file = join(home, 'key.asc');
     writeFileSync(file, await newPublicKey());
     // The previous attempt has a valid share, so only a holder of a share can start another.

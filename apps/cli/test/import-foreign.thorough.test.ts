@@ -70,7 +70,7 @@ const data: ForeignData = {
   ],
 };
 
-describe('an import from a server that has less', () => {
+describe('an import from a server with fewer features', () => {
   const workspaces = startWorkspaces();
   let foreign: ForeignServer;
 
@@ -91,7 +91,7 @@ describe('an import from a server that has less', () => {
   };
   const shown = async (path: string) => (await workspaces.admin.get(path).expect(200)).body.data;
 
-  it('plans what it would do in spite of limits, faults and broken lines, and asks for what is unknown once', async () => {
+  it('plans its work in spite of limits, faults and broken connections, and requests missing features only once', async () => {
     foreign.moods.push(limited, away, broken);
     const { code, report } = await run('--plan');
     expect([code, report.failed, report.created]).toEqual([
@@ -116,7 +116,7 @@ describe('an import from a server that has less', () => {
     await workspaces.admin.get('organizations/foreign').expect(404);
   });
 
-  it('copies what this service will have, and names the rest', async () => {
+  it('copies everything that this service supports, and names the rest', async () => {
     const { code, report, said } = await run();
     // Part of the import was refused, so the exit code is not 0.
     expect(code).toBe(2);
@@ -147,7 +147,7 @@ describe('an import from a server that has less', () => {
     expect(said).toContain('absent, or hidden from this token: projects');
   });
 
-  it('takes over settings, tags, variables and sets', async () => {
+  it('copies settings, tags, variables and sets', async () => {
     const { id, attributes } = await shown('organizations/foreign/workspaces/network?include=project');
     expect(attributes).toMatchObject({ 'execution-mode': 'remote', 'infra-version': '~> 1.11.0', locked: false });
     expect([...attributes['tag-names']].sort()).toEqual(tags);
@@ -156,7 +156,7 @@ describe('an import from a server that has less', () => {
     expect(sets.map((set: { attributes: { name: string } }) => set.attributes.name).sort()).toEqual(['all', 'some']);
   });
 
-  it('copies every state that there is, byte for byte, and ends with the one that is current there', async () => {
+  it('copies every state byte for byte, and ends with the state that is current on the other server', async () => {
     for (const [name, serials, current] of [
       ['network', [1, 2, 3, 1], state(1, 'one')],
       ['old', [3, 8], state(8)],
@@ -171,14 +171,14 @@ describe('an import from a server that has less', () => {
     }
   });
 
-  it('is run again without doing anything twice, and still says what is to be done by hand', async () => {
+  it('can be repeated without doing anything twice, and still lists the manual steps', async () => {
     const { code, report } = await run();
     expect([code, report.created]).toEqual([2, {}]);
     expect(report.present).toMatchObject({ workspace: 2, variable: 4, tag: 27, 'state version': 6 });
     expect(report.left.join('\n')).toContain('sensitive variable TOKEN');
   });
 
-  it('goes on where it was killed: under its own lock, and over a state that it had only announced', async () => {
+  it('continues where it was killed: under its own lock, and with a state that it had only announced', async () => {
     const { admin } = workspaces;
     const { id } = await shown('organizations/foreign/workspaces/old');
     await admin.post(`workspaces/${id}/actions/lock`, { reason: 'keystead import' }).expect(200);
@@ -188,7 +188,7 @@ describe('an import from a server that has less', () => {
     const old = data.workspaces[1]!;
     old.states!.push({ id: 'sv-newest', serial: 9, content: next });
     old.current = 'sv-newest';
-    // This one is stored at another address, which must not get the token.
+    // This state is stored at another address, which must not get the token.
     foreign.storesElsewhere = true;
     expect((await run()).report.created).toEqual({ 'state version': 1 });
     const current = await shown(`workspaces/${id}/current-state-version`);
@@ -196,7 +196,7 @@ describe('an import from a server that has less', () => {
     expect((await shown(`workspaces/${id}`)).attributes.locked).toBe(false);
   });
 
-  it('skips a workspace that another user has locked, and the rest goes on', async () => {
+  it('skips a workspace that another user has locked, and continues with the rest', async () => {
     const { admin } = workspaces;
     const { id } = await shown('organizations/foreign/workspaces/old');
     await admin.post(`workspaces/${id}/actions/lock`, { reason: 'maintenance' }).expect(200);

@@ -50,7 +50,7 @@ withServer(`an import from a real server${why}`, () => {
   });
   afterAll(() => other.stop());
 
-  it('copies all of it, names the rest, and shows no value', async () => {
+  it('copies all supported content, names the rest, and shows no value', async () => {
     const ran = await run();
     expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
     await expectAllHere(here.root, here.as(here.rootToken, { 'X-Service-Namespace': 'team' }));
@@ -62,7 +62,7 @@ withServer(`an import from a real server${why}`, () => {
     expect(JSON.parse((await run()).printed).created).toEqual({});
   });
 
-  it('copies keys of transit with their versions, and what engines are told', async () => {
+  it('copies keys of transit with their versions, and the settings of engines', async () => {
     const engines = await furnishEngines(write);
     const ran = await run();
     expect([ran.code, JSON.parse(ran.printed).failed]).toEqual([0, []]);
@@ -72,7 +72,7 @@ withServer(`an import from a real server${why}`, () => {
     expect(JSON.parse((await run()).printed).created).toEqual({});
   });
 
-  it('copies more secrets than a page holds', async () => {
+  it('copies more secrets than fit on one page', async () => {
     for (let n = 0; n < 1_203; n += 1) await write(`old/many/${n}`, { n });
     const ran = await run();
     expect(JSON.parse(ran.printed).created).toEqual({ secret: 1_203 });

@@ -65,7 +65,7 @@ const writer =
     return answer.body;
   };
 
-describe('an import of a server of secrets', () => {
+describe('an import from a secrets server', () => {
   const other = otherServer();
   const here = startSecrets();
   const run = importer(other, here);
@@ -97,7 +97,7 @@ describe('an import of a server of secrets', () => {
     other.state.mood = () => false;
   });
 
-  it('is tried dry: nothing is written here, and no value read there', async () => {
+  it('can be a dry run: it writes nothing here, and reads no value there', async () => {
     const { code, printed, said } = await run('-dry-run');
     expect([code, said.includes(confidential)]).toEqual([0, false]);
     const { created, plan } = JSON.parse(printed);
@@ -107,7 +107,7 @@ describe('an import of a server of secrets', () => {
     expect((await here.root.read('sys/mounts').expect(200)).body.data['kv/']).toBeUndefined();
   });
 
-  it('stops where the other server goes away, and says how far it got', async () => {
+  it('stops if the other server becomes unavailable, and reports how far it got', async () => {
     const gone: Mood = (response, path) => {
       if (!path.includes('/kv/data/many')) return false;
       response.writeHead(503, { 'retry-after': '0.01' }).end('{"errors":["Vault is sealed"]}');
@@ -120,7 +120,7 @@ describe('an import of a server of secrets', () => {
     expect(JSON.parse(printed).created).toMatchObject({ 'auth method': 8 });
   });
 
-  it('goes on where it stopped, waits out limits and faults, and copies all of it', async () => {
+  it('continues where it stopped, waits after limits and faults, and copies everything', async () => {
     const limited: Mood = (response) => {
       response.writeHead(429, { 'retry-after': '0.01' }).end('{"errors":["rate limit"]}');
       return true;
@@ -159,13 +159,13 @@ describe('an import of a server of secrets', () => {
     expect(ran.printed + ran.said).not.toContain(confidential);
   });
 
-  it('names what is not copied each time, and copies nothing twice', async () => {
+  it('names skipped content each time, and copies nothing twice', async () => {
     const ran = await run();
     expect([ran.code, JSON.parse(ran.printed).created]).toEqual([0, {}]);
     expect(JSON.parse(ran.printed).present).toMatchObject({ secret: 9, version: 11, entity: 1, 'entity alias': 1 });
   });
 
-  it('brings new versions and marks, and does not change what was written here', async () => {
+  it('copies new versions and deletion marks, and does not change secrets written here', async () => {
     await other.secrets.root.write('kv/data/many', { data: { n: 9 } }).expect(200);
     await other.secrets.root.write('kv/destroy/many', { versions: [6] }).expect(204);
     await here.root.write('kv/data/app', { data: { mine: true } }).expect(200);
@@ -184,7 +184,7 @@ describe('an import of a server of secrets', () => {
     expect((await here.root.read('old/plain').expect(200)).body.data).toEqual({ password: 'of here' });
   });
 
-  it('refuses what it cannot take over by name, and goes on', async () => {
+  it('names items that it cannot copy, and continues', async () => {
     const { root } = other.secrets;
     for (let n = 0; n < 3; n += 1) await root.write('kv/data/rotated', { data: { n } }).expect(200);
     await root.write('kv/metadata/rotated', { max_versions: 1 }).expect(204);
@@ -199,7 +199,7 @@ describe('an import of a server of secrets', () => {
     expect([code, current_version, Object.keys(versions)]).toEqual([0, 4, ['4']]);
   });
 
-  it('follows no name that leads elsewhere', async () => {
+  it('follows no name that points outside its folder', async () => {
     other.state.mood = (response, path) => {
       const isList = path === '/v1/old/';
       const keys = ['../sys/policies/acl/evil', '..', './plain'];
@@ -216,7 +216,7 @@ describe('an import of a server of secrets', () => {
     await here.root.read('sys/policies/acl/evil').expect(404);
   });
 
-  it('does nothing twice where two run at once', async () => {
+  it('does nothing twice if two imports run at the same time', async () => {
     for (let n = 0; n < 6; n += 1) await other.secrets.root.write(`kv/data/both/${n}`, { data: { n } }).expect(200);
     const both = await Promise.all([run(), run()]);
     // One of the two imports may find the version number taken, and then reports it.
@@ -229,10 +229,16 @@ describe('an import of a server of secrets', () => {
   });
 
   it.each([
-    ['sends on elsewhere', 307, { location: 'https://active.example.com/v1/x' }, '', 'https://active.example.com'],
-    ['is for people', 200, {}, '<html>', 'not JSON'],
+    [
+      'redirects to another server',
+      307,
+      { location: 'https://active.example.com/v1/x' },
+      '',
+      'https://active.example.com',
+    ],
+    ['serves a web page', 200, {}, '<html>', 'not JSON'],
     ['does not know the token', 403, {}, '{"errors":["permission denied"]}', 'does not know the token'],
-  ])('ends at once where the other server %s', async (_, status, headers, text, said) => {
+  ])('ends at once if the other server %s', async (_, status, headers, text, said) => {
     other.state.mood = (response) => {
       response.writeHead(status, headers).end(text);
       return true;
@@ -248,7 +254,7 @@ describe('an import of engines', () => {
   const here = startSecrets();
   const run = importer(other, here);
 
-  it('copies keys of transit with their versions, and what engines are told, once', async () => {
+  it('copies keys of transit with their versions, and the settings of engines, once', async () => {
     const engines = await furnishEngines(writer(other.secrets));
     const dry = await run('-dry-run');
     expect(JSON.parse(dry.printed).created).toMatchObject({

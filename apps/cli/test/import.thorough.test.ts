@@ -154,7 +154,7 @@ describe('an import of organizations', () => {
     await target.workspaces.admin.get('organizations/harbour').expect(404);
   });
 
-  it('copies what can be copied, waits out a rate limit, and says what is left to do', async () => {
+  it('copies all that it can, waits after a rate limit, and lists the remaining steps', async () => {
     target.beBusy(3);
     const { code, printed, said } = await run();
     expect([code, said.split('\n').filter((line) => line.startsWith('{"note":"by hand'))]).toEqual([
@@ -200,7 +200,7 @@ describe('an import of organizations', () => {
     });
   });
 
-  it('is run again without doing anything twice', async () => {
+  it('can be repeated without doing anything twice', async () => {
     const { code, printed } = await run();
     expect([code, JSON.parse(printed).created]).toEqual([0, {}]);
     expect(JSON.parse(printed).present).toMatchObject({
@@ -212,7 +212,7 @@ describe('an import of organizations', () => {
     });
   });
 
-  it('goes on with what is new, and leaves states that are older than ours', async () => {
+  it('continues with new content, and skips states that are older than ours', async () => {
     const { admin } = source.workspaces;
     await admin.post('organizations/harbour/workspaces', resource('workspaces', { name: 'cables' })).expect(201);
     const { code, printed } = await run('--history');

@@ -64,7 +64,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
   const policiesOf = async (token: string) =>
     (await secrets.as(token).read('auth/token/lookup-self').expect(200)).body.data.identity_policies ?? [];
 
-  it('gives a token with the rights of the groups there, which are lost there and here at the next renewal', async () => {
+  it('issues a token with the rights of their groups; after a group is removed, the next renewal removes its rights', async () => {
     const { client_token: token, metadata } = await signIn();
     expect(metadata).toMatchObject({ email: 'ada@example.com', role: 'people' });
     expect(await policiesOf(token)).toEqual(['of-operators']);
@@ -81,12 +81,12 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
       .expect(400, /has ended this sign-in/);
   });
 
-  it('takes an answer once, and a code only for the sign-in that it was asked for', async () => {
+  it('accepts an answer once, and a code only for the sign-in that requested it', async () => {
     const one = await keycloak.browse((await begin()).auth_url);
     const other = await begin();
     const crossed = new URL(one.location!);
     crossed.searchParams.set('state', other.state ?? new URL(other.auth_url).searchParams.get('state')!);
-    // Keycloak checks the PKCE verifier: the code was requested with another one.
+    // Keycloak checks the PKCE verifier, and this code was requested with another verifier.
     await finish(crossed.href).expect(400);
     await finish(one.location!).expect(400);
     const two = await keycloak.browse((await begin()).auth_url);
@@ -99,7 +99,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
     expect(location).toBeUndefined();
   });
 
-  it('gives a token to a device once the person has agreed', async () => {
+  it('issues a token to a device once the person has agreed', async () => {
     const { auth_url, state } = await begin('device');
     const { page } = await keycloak.browse(auth_url);
     expect(page).not.toContain('name="password"');

@@ -3,13 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ProviderStandIn } from '../../secrets/test/stand-ins/oidc';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { asker } from '../src/ask';
 import { run } from '../src/program';
-
-jest.setTimeout(60_000);
 
 describe('login -method=oidc', () => {
   const secrets = startSecrets();
@@ -71,7 +69,7 @@ describe('login -method=oidc', () => {
     expect(self.body.data.display_name).toBe('oidc-ada');
   });
 
-  it('hands on a code that came by form', async () => {
+  it('passes on a code that arrived by form', async () => {
     await config({ oidc_response_mode: 'form_post' }).expect(204);
     const { code, printed } = await login(['people', 'port=0'], async (url) => {
       const back = new URL(url).searchParams.get('redirect_uri')!;
@@ -82,7 +80,7 @@ describe('login -method=oidc', () => {
     await config().expect(204);
   });
 
-  it('tells browser and terminal that it was refused', async () => {
+  it('reports a refusal in the browser and in the terminal', async () => {
     const { code, said } = await login(['port=0'], async (url) => {
       const asked = new URL(url).searchParams;
       const back = `${asked.get('redirect_uri')}?error=access_denied&state=${asked.get('state')}`;
@@ -96,7 +94,7 @@ describe('login -method=oidc', () => {
     expect(said).toContain('access_denied');
   });
 
-  it('asks until the user agreed on another device', async () => {
+  it('polls until the user has agreed on another device', async () => {
     provider.deviceAgreed = false;
     const { code, said, printed } = await login(['device', 'port=0'], async () => {
       provider.deviceAgreed = true;
@@ -105,7 +103,7 @@ describe('login -method=oidc', () => {
     expect([code, printed.length > 20]).toEqual([0, true]);
   });
 
-  it('says which address must be allowed, and which fields there are', async () => {
+  it('names the address that must be allowed, and the existing fields', async () => {
     const wrong = await login(['port=0', 'callbackhost=elsewhere.example'], async () => {});
     expect([wrong.code, wrong.said]).toEqual([
       2,

@@ -14,7 +14,7 @@ jest.setTimeout(120_000);
 const home = mkdtempSync(join(tmpdir(), 'keystead-commands-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-describe('the commands people know, against a service', () => {
+describe('the familiar commands, against a service', () => {
   const secrets = startSecrets();
   const address = () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;
   const run = (line: string, typed: string[] = [], env: Record<string, string> = {}): Promise<Ran> =>
@@ -35,7 +35,7 @@ describe('the commands people know, against a service', () => {
   describe('kv', () => {
     beforeAll(() => done('secrets enable -path=two -version=2 kv', 'secrets enable -path=one/deep kv'));
 
-    it('says that no engine is mounted, and how to mount one, to anyone who may list them', async () => {
+    it('tells callers who may list engines that none is mounted, and how to mount one', async () => {
       expect(await run('kv put none/foo a=b')).toMatchObject({
         code: 2,
         said: expect.stringContaining('no secrets engine is mounted at none/: keystead secrets enable -path=none'),
@@ -105,7 +105,7 @@ describe('the commands people know, against a service', () => {
       expect((await run('scan two/metadata/none')).code).toBe(2);
     });
 
-    it('keeps settings and custom metadata apart from the versions', async () => {
+    it('stores settings and custom metadata separately from the versions', async () => {
       await done(
         'kv put two/noted a=1',
         'kv metadata put -max-versions=3 -cas-required=true -custom-metadata=owner=ada -custom-metadata=team=x two/noted',
@@ -125,7 +125,7 @@ describe('the commands people know, against a service', () => {
       expect((await run('kv metadata get two/noted')).code).toBe(2);
     });
 
-    it('works without versions as well, and says where they are needed', async () => {
+    it('works without versions, too, and names operations that need them', async () => {
       await done('kv put one/deep/a user=ada');
       expect((await json('kv get one/deep/a')).data).toEqual({ user: 'ada' });
       expect((await run('kv get -field=user -mount=one/deep a')).printed).toBe('ada');
@@ -198,7 +198,7 @@ describe('the commands people know, against a service', () => {
     expect((await run('secrets enable nonsense')).code).toBe(2);
   });
 
-  it('wraps what is answered, and unwraps it once', async () => {
+  it('wraps an answer, and unwraps it once', async () => {
     await done('write cubbyhole/gift a=1');
     const wrapped = await json('read -wrap-ttl=60s cubbyhole/gift');
     expect(wrapped.wrap_info.ttl).toBe(60);
@@ -214,7 +214,7 @@ describe('the commands people know, against a service', () => {
     });
   });
 
-  it('makes namespaces and works in them', async () => {
+  it('creates namespaces and works in them', async () => {
     await done('namespace create -custom-metadata=owner=ada team', 'namespace patch -custom-metadata=owner=bo team');
     expect(await json('namespace list')).toEqual(['team/']);
     expect((await json('namespace list -detailed'))['team/'].custom_metadata).toEqual({ owner: 'bo' });
@@ -227,7 +227,7 @@ describe('the commands people know, against a service', () => {
     await done('namespace delete team');
   });
 
-  it('explains what a policy decides, with exit code 2 where it refuses', async () => {
+  it('explains the decision of a policy, with exit code 2 for a refusal', async () => {
     expect((await run('policy write walker -', ['path "kv/a/*" { capabilities = ["read"] }'])).code).toBe(0);
     const { auth } = await json('token create -policy=walker');
     const allowed = await run(`policy explain -accessor=${auth.accessor} kv/a/b`);
@@ -238,7 +238,7 @@ describe('the commands people know, against a service', () => {
     expect(await json('policy read walker')).toEqual({ policy: expect.stringContaining('kv/a/*') });
   });
 
-  it('takes tokens from a prompt and never from an argument', async () => {
+  it('reads tokens from a prompt and never from an argument', async () => {
     const { auth } = await json(
       'token create -policy=default -use-limit=9 -metadata=for=test -no-default-policy=false',
     );
@@ -269,7 +269,7 @@ describe('the commands people know, against a service', () => {
     }
   });
 
-  it('logs in by name=value as well, with the secret from a file', async () => {
+  it('logs in by name=value, too, with the secret from a file', async () => {
     await done('auth enable approle', 'write auth/approle/role/app token_policies=default');
     const roleId = (await run('read -field=role_id auth/approle/role/app/role-id')).printed;
     const secretFile = join(home, 'secret-id');
@@ -313,7 +313,7 @@ describe('the commands people know, against a service', () => {
     });
   });
 
-  it('takes our own names before those of others', async () => {
+  it('prefers our own variable names to those of other products', async () => {
     const env = {
       SERVICE_ADDR: address(),
       VAULT_ADDR: 'http://127.0.0.1:9',
@@ -327,14 +327,14 @@ describe('the commands people know, against a service', () => {
   });
 });
 
-describe('a command that is none', () => {
+describe('an unknown command', () => {
   it.each([
     ['lookup', 'keystead token lookup'],
     ['stauts', 'keystead status'],
     ['kv gte a', 'keystead kv get'],
     ['operator unsael', 'keystead operator unseal'],
     ['token create --displayname x', '--display-name'],
-  ])('%s: suggests what was meant: %s', async (line, meant) => {
+  ])('like %s is refused with a suggestion: %s', async (line, meant) => {
     const { code, said } = await keystead(line.split(' '), { HOME: home });
     expect([code, said]).toEqual([1, expect.stringMatching(`did you mean .*${meant}`)]);
   });

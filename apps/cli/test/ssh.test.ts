@@ -46,7 +46,7 @@ describe('keystead ssh', () => {
     });
   const certificate = () => readSshCertificate(readFileSync(file('certificate'), 'utf8'));
 
-  here('signs a key that is made for it, runs ssh with both, and has its exit code', async () => {
+  here('signs a temporary key, runs ssh with it and its certificate, and returns the exit code', async () => {
     const before = readdirSync(tmpdir()).filter((name) => name.startsWith('keystead-ssh-'));
     const { code } = await run(
       '-role=deploy',
@@ -66,14 +66,14 @@ describe('keystead ssh', () => {
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('keystead-ssh-'))).toEqual(before);
   });
 
-  here('leaves the user to the role, and signs a key that is there', async () => {
+  here('uses the default user of the role, and signs an existing key', async () => {
     spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file('own')]);
     await run('-role=deploy', '-mount=team', `-key=${file('own')}`, 'host');
     expect(certificate().principals).toEqual(['deploy']);
     expect(readFileSync(file('used-key'), 'utf8')).toBe(readFileSync(file('own'), 'utf8'));
   });
 
-  here('says what the service refuses, and what is missing', async () => {
+  here('reports why the service refuses, and which file cannot be read', async () => {
     const refused = await run('-role=deploy', '-mount=team', 'root@host');
     expect([refused.code, refused.said]).toEqual([2, expect.stringContaining('root is not a valid value')]);
     const absent = await run('-role=deploy', '-mount=team', `-key=${file('absent')}`, 'host');

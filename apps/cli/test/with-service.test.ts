@@ -30,17 +30,17 @@ interface Printed {
 
 const json = (text: string) => JSON.parse(text) as Printed;
 
-describe('the command line and a new service', () => {
+describe('the command line with a new service', () => {
   const run = against(startSecrets({ bare: true }));
   let made: Printed;
 
-  it('says that it is not initialised, with the exit code of a sealed one', async () => {
+  it('reports that the service is not initialised, with the exit code of a sealed service', async () => {
     const { code, printed } = await run(['status']);
     expect(code).toBe(2);
     expect(printed).toMatch(/^initialised +false$/m);
   });
 
-  it('initialises it and shows shares and root token once', async () => {
+  it('initialises the service, and shows shares and root token once', async () => {
     const { code, printed, said } = await run(['init', '--shares', '3', '--threshold', '2', '--format', 'json']);
     expect(code).toBe(0);
     made = json(printed);
@@ -49,7 +49,7 @@ describe('the command line and a new service', () => {
     expect((await run(['init'])).code).toBe(2);
   });
 
-  it('seals it, and opens it with shares from standard input', async () => {
+  it('seals the service, and unseals it with shares from standard input', async () => {
     const root = { SERVICE_TOKEN: made.root_token };
     expect((await run(['seal'], [], root)).code).toBe(0);
     expect((await run(['status'])).code).toBe(2);
@@ -73,7 +73,7 @@ describe('the command line', () => {
       await secrets.root.write('auth/userpass/users/ada', { password: 'correct horse' }).expect(204);
     });
 
-    it('keeps the token in a file that only its owner can read, and forgets it', async () => {
+    it('stores the token in a file that only its owner can read, and deletes it', async () => {
       const file = join(home, '.keystead', 'token');
       expect((await run(['login', 'ada', '--method', 'userpass'], ['correct horse'])).code).toBe(0);
       expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -85,7 +85,7 @@ describe('the command line', () => {
       expect((await run(['token', 'lookup'])).code).toBe(2);
     });
 
-    it('keeps nothing when the password is wrong', async () => {
+    it('stores nothing if the password is wrong', async () => {
       const { code, said } = await run(['login', 'ada', '--method', 'userpass'], ['wrong']);
       expect(code).toBe(2);
       expect(said).toContain('invalid username or password');
@@ -123,7 +123,7 @@ describe('the command line', () => {
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).code).toBe(2);
-    // Otherwise a value stored by another user could control the reader's terminal. Names never contain such
+    // If this failed, a value stored by another user could control the reader's terminal. Names never contain such
     // characters.
     await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: 'x' }).expect(400);
     await secrets.root.write('cubbyhole/odd/a', { note: '\u001b[2J\u0007x\ny\u009b2J' }).expect(204);
@@ -132,7 +132,7 @@ describe('the command line', () => {
     expect(odd.printed).not.toMatch(/[\u001b\u0007\u009b]/);
   });
 
-  it('makes, renews and ends tokens by accessor', async () => {
+  it('creates, renews and revokes tokens by accessor', async () => {
     const made = json(
       (await run(['token', 'create', '--policy', 'default', '--ttl', '1h', '--format', 'json'], [], asRoot())).printed,
     );
@@ -148,7 +148,7 @@ describe('the command line', () => {
     expect((await run(['token', 'lookup'], [], { SERVICE_TOKEN: client_token })).code).toBe(2);
   });
 
-  it('writes, prints, lists and deletes policies, and shows the place of a mistake', async () => {
+  it('writes, prints, lists and deletes policies, and shows the position of a mistake', async () => {
     const file = join(home, 'policy.hcl');
     writeFileSync(file, 'path "a/*" { capabilities = ["read"] }\n');
     expect((await run(['policy', 'write', 'walk', file], [], asRoot())).code).toBe(0);
@@ -161,7 +161,7 @@ describe('the command line', () => {
     expect((await run(['policy', 'delete', 'walk'], [], asRoot())).code).toBe(0);
   });
 
-  it('walks through a rekey, and goes on with its verification after an interruption', async () => {
+  it('guides through a rekey, and continues its verification after an interruption', async () => {
     const [one, two, three] = secrets.recoveryKeys as [string, string, string];
     const right = await run(['rekey', 'check'], [three], asRoot());
     expect([right.code, right.printed]).toEqual([0, expect.stringMatching(/^still valid +true$/m)]);
@@ -192,12 +192,12 @@ describe('the command line', () => {
   });
 });
 
-describe('the command line and the audit table', () => {
+describe('the command line with an audit table', () => {
   const secrets = startSecrets({ env: { SECRETS_AUDIT_TABLE: 'on' } });
   const run = against(secrets);
   const asRoot = () => ({ SERVICE_TOKEN: secrets.rootToken });
 
-  it('says that it is whole, and notices what was changed and what was cut off since', async () => {
+  it('reports that the table is intact, and notices changed and removed rows', async () => {
     const heads = join(home, 'heads.json');
     await run(['write', 'cubbyhole/one', 'a=1'], [], asRoot());
     await run(['write', 'cubbyhole/two', 'a=2'], [], asRoot());
@@ -217,7 +217,7 @@ describe('the command line without the audit table', () => {
   const secrets = startSecrets();
   const run = against(secrets);
 
-  it('says that nothing is recorded, with exit code 2', async () => {
+  it('reports that nothing is recorded, with exit code 2', async () => {
     const { code, said } = await run(['audit', 'verify'], [], { SERVICE_TOKEN: secrets.rootToken });
     expect([code, said]).toEqual([2, expect.stringContaining('SECRETS_AUDIT_TABLE is off')]);
   });

@@ -54,7 +54,7 @@ describe('the commands of workspaces, against a service', () => {
 
   beforeAll(() => done('org create -email=crew@example.com harbour', 'ws create -auto-apply web'));
 
-  it('finds the service by any of the names, and the token by its host', async () => {
+  it('find the service by any of the variables, and the token by its host', async () => {
     const none = { TFE_ADDRESS: '', TFE_TOKEN: undefined as unknown as string };
     const token = workspaces.admin.token ?? '';
     const found = await run(`org list --address=${address()}`, [], { ...none, TF_TOKEN_127_0_0_1: token });
@@ -72,7 +72,7 @@ describe('the commands of workspaces, against a service', () => {
     expect(plain).toMatchObject({ code: 2, said: expect.stringContaining('does it speak plain http?') });
   });
 
-  it('prefers our own names, then those of other tools, then the token of the host in any of its spellings', async () => {
+  it('prefer our own variables, then those of other tools, then the token of the host in any spelling', async () => {
     const token = workspaces.admin.token ?? '';
     const unset = undefined as unknown as string;
     const local = address().replace('127.0.0.1', 'localhost');
@@ -87,7 +87,7 @@ describe('the commands of workspaces, against a service', () => {
     }
   });
 
-  it('makes, shows, lists, locks and deletes workspaces and organizations', async () => {
+  it('create, show, list, lock and delete workspaces and organizations', async () => {
     await done('ws create -execution-mode=local -description=second other');
     expect((await json('ws show other')).attributes).toMatchObject({
       'execution-mode': 'local',
@@ -107,7 +107,7 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run('org show quay')).code).toBe(2);
   });
 
-  it('publishes modules, and checks who published which archive', async () => {
+  it('publish modules, and verify who published which archive', async () => {
     const archive = file('berth.tar.gz', await archiveOf());
     const commit = 'cd'.repeat(20);
     await done(`registry publish -commit=${commit} berth/aws 1.0.0 ${archive}`);
@@ -136,7 +136,7 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run('registry verify harbour/berth/aws 1.0.0')).said).toContain('is not signed by a key');
   });
 
-  it('plans the workspaces that use a module with another version, and fails if one of them does', async () => {
+  it('plan the workspaces that use a module with another version, and fail if one plan fails', async () => {
     const files = join(home, 'mole');
     mkdirSync(files);
     writeFileSync(join(files, 'main.tf'), 'output "length" {\n value = 300\n}\n');
@@ -170,7 +170,7 @@ describe('the commands of workspaces, against a service', () => {
     await worker.retire();
   });
 
-  it('publishes own and mirrored providers from the files of a release', async () => {
+  it('publish the organization’s own and mirrored providers from the files of a release', async () => {
     const own = await signingKey('harbour');
     const keyId = await addKey(workspaces.admin, 'harbour', own);
     for (const [provider, at] of [
@@ -195,7 +195,7 @@ describe('the commands of workspaces, against a service', () => {
     }
   });
 
-  it('writes, reads and rolls back states under the lock', async () => {
+  it('write, read and roll back states under the lock', async () => {
     const first = file('first.tfstate', stateOf(1));
     await done(`state push ${first}`);
     expect((await run('state push -', [stateOf(2)])).code).toBe(0);
@@ -214,14 +214,14 @@ describe('the commands of workspaces, against a service', () => {
     });
   });
 
-  it('uploads a large state by its link', async () => {
+  it('upload a large state by its link', async () => {
     await done('ws create big');
     const large = JSON.stringify({ ...JSON.parse(stateOf(1, 'big')), filler: 'x'.repeat(1_500_000) });
     await done(`state push -workspace=big ${file('big.tfstate', large)}`);
     expect((await run('state pull -workspace=big')).printed.length).toBe(large.length);
   });
 
-  it('sets, lists, imports and deletes variables, and takes sensitive values from no argument', async () => {
+  it('set, list, import and delete variables, and read no sensitive value from an argument', async () => {
     await done('var set region=north', 'var set -hcl zones=["a","b"]', 'var set region=south -description=where');
     expect((await run('var set -env -sensitive KEY', ['hidden'])).code).toBe(0);
     expect(await run('var set -sensitive KEY=seen')).toMatchObject({
@@ -250,7 +250,7 @@ describe('the commands of workspaces, against a service', () => {
     });
   });
 
-  it('starts, shows, lists, discards and cancels runs, and prints their logs', async () => {
+  it('start, show, list, discard and cancel runs, and print their logs', async () => {
     const configuration = file('main.tar.gz', gzipSync(Buffer.alloc(1024)));
     const run1 = await json(`run create -message=first -configuration=${configuration}`);
     expect(run1.attributes).toMatchObject({ message: 'first' });
@@ -277,7 +277,7 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run(`run create -configuration=${join(home, 'absent')}`)).code).toBe(1);
   });
 
-  it('hides, restores and purges what a plan left', async () => {
+  it('hide, restore and purge the results of a plan', async () => {
     const worker = fakeWorker(workspaces);
     await worker.claim();
     await done('ws create hushed');
@@ -299,7 +299,7 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run(`run restore ${id}`)).code).toBe(2);
   });
 
-  it('makes address lists, fills and deletes them', async () => {
+  it('create, fill and delete address lists', async () => {
     await done('address create -limits=all_agent_pools -description=racks racks', 'address create office');
     await done('address add racks 192.0.2.0/24 198.51.100.7', 'address add -disabled office 203.0.113.0/24');
     const { printed } = await run('address list');
@@ -319,7 +319,7 @@ describe('the commands of workspaces, against a service', () => {
     expect(await run('address add office 192.0.2.0/24')).toMatchObject({ code: 2 });
   });
 
-  it('packs the folder of a configuration, without what the tool and git keep there', async () => {
+  it('pack the folder of a configuration, without the files of the tool and of git', async () => {
     const folder = join(home, 'configuration');
     for (const name of ['modules/net', '.terraform/providers', '.git'])
       mkdirSync(join(folder, name), { recursive: true });
@@ -338,7 +338,7 @@ describe('the commands of workspaces, against a service', () => {
 });
 
 describe('a file of variables', () => {
-  it('is read as the language has it', () => {
+  it('is read by the rules of the language', () => {
     const text = [
       '# a remark',
       'plain = "text \\"quoted\\" // no remark"',
@@ -375,8 +375,8 @@ describe('a file of variables', () => {
     ['an open bracket', 'a = 1\nb = [1,\n', 'f:2: b has no end'],
     ['no value', 'a =\n', 'f:1: a has no value'],
     ['nothing', '# nothing\n', 'sets no variable'],
-    ['half JSON', '{"a":', 'is not JSON'],
-  ])('with %s is refused with its place', (_, text, message) => {
+    ['incomplete JSON', '{"a":', 'is not JSON'],
+  ])('with %s is refused with the position', (_, text, message) => {
     expect(() => readVariableFile(text, 'f')).toThrow(message);
   });
 });

@@ -8,6 +8,6 @@ it.each([
   ['http://127.0.0.1:8300/app', 'w.example.com', 'http://127.0.0.1:8300/app'],
   ['https://w.example.com/app', 'localhost', 'https://w.example.com/app'],
   ['/app', 'localhost', '/app'],
-])('leads from %s, on a page of %s, to %s', (url, hostname, expected) => {
+])('the link %s leads, on a page of %s, to %s', (url, hostname, expected) => {
   expect(asOpened(url, { hostname } as Location)).toBe(expected);
 });

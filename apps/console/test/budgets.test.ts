@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const KB = 1024;
-// The first load is everything: scripts, styles, the typeface and the mark.
+// The first load contains scripts, styles, the typeface and the logo.
 const budgets = { first: 180 * KB, css: 10 * KB, route: 40 * KB, popups: 48 * KB, editor: 120 * KB };
 const built = path.resolve(__dirname, '../dist/ui');
 
@@ -15,14 +15,14 @@ interface Chunk {
   readonly dynamicImports?: readonly string[];
 }
 
-/** A typeface comes as it is: it is packed in itself. */
+/** A typeface is sent without further compression: its format is compressed. */
 const packed = (file: string): number => statSync(path.join(built, file.endsWith('.woff2') ? file : `${file}.br`)).size;
 
-// `npm test` builds the console first; so does running only this file.
-describe('what a browser loads, packed', () => {
+// Both `npm test` and a run of only this file build the console first.
+describe('the compressed size of the console', () => {
   const manifest = () => JSON.parse(readFileSync(path.join(built, 'manifest.json'), 'utf8')) as Record<string, Chunk>;
 
-  /** Everything that comes with a chunk. */
+  /** A chunk and all chunks that it imports. */
   function closure(chunks: Record<string, Chunk>, name: string, seen = new Set<string>()): Set<string> {
     if (seen.has(name)) return seen;
     seen.add(name);
@@ -33,7 +33,7 @@ describe('what a browser loads, packed', () => {
     [...names].reduce((total, name) => total + packed(chunks[name]!.file), 0);
 
   it.each(['secrets', 'workspaces'])(
-    'keeps to the budgets of the first load of %s, and of every page after it',
+    'stays within the budgets for the first load of %s, and for every later page',
     (entry) => {
       const chunks = manifest();
       const first = closure(chunks, `${entry}.html`);
@@ -43,7 +43,7 @@ describe('what a browser loads, packed', () => {
       expect(named('assets')).toContainEqual(expect.stringMatching(/woff2$/));
       expect(css).toBeLessThanOrEqual(budgets.css);
       expect(sum(chunks, first) + css + total(named('assets'))).toBeLessThanOrEqual(budgets.first);
-      // What places popups is shared by menus, tips and pickers, and comes once.
+      // Menus, tips and pickers share the code that places popups, so it is loaded once.
       const popups = [...closure(chunks, 'src/design/menu-parts.tsx')].filter((name) => !first.has(name));
       expect(sum(chunks, popups)).toBeLessThanOrEqual(budgets.popups);
       const here = new Set([...first, ...popups]);

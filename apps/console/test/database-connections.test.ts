@@ -10,7 +10,7 @@ const connection = (part: Partial<Connection>): Connection => ({
   ...part,
 });
 
-describe('what pages say about a connection', () => {
+describe('the description of a connection', () => {
   it.each([
     [
       { connection_url: 'postgresql://{{username}}:{{password}}@db.example:5432/app?sslmode=require' },
@@ -36,7 +36,7 @@ describe('what pages say about a connection', () => {
     [['a.b'], 'aXb', false],
     [['*-read', 'web'], 'app-read', true],
     [[], 'app', false],
-  ])('says of the allowed roles %j whether they include %s', (allowed_roles, role, is) => {
+  ])('shows whether the allowed roles %j include %s', (allowed_roles, role, is) => {
     expect(allows(connection({ allowed_roles }), role)).toBe(is);
   });
 });

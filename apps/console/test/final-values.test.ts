@@ -53,7 +53,7 @@ const texts = (all: readonly { path: string; after: { text: string } }[]) =>
   Object.fromEntries(all.map(({ path, after }) => [path, after.text]));
 
 describe('values after an apply', () => {
-  it('are those of the state where the plan knew none, without sensitive ones', () => {
+  it('come from the state if the plan did not know them, except sensitive ones', () => {
     const found = finalAttributes(change!.attributes, instancesOf(state).get(change!.address));
     expect(texts(found)).toEqual({
       height: '3',
@@ -71,7 +71,7 @@ describe('values after an apply', () => {
     });
   });
 
-  it('are only said to be set while the state is not read, or has no such resource', () => {
+  it('are shown only as set while the state is not loaded, or lacks the resource', () => {
     for (const without of [undefined, { ...state, resources: [] }]) {
       expect(
         texts(finalAttributes(change!.attributes, without && instancesOf(without).get(change!.address))),

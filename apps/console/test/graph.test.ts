@@ -10,16 +10,16 @@ describe('the layers of a graph', () => {
       ),
     );
 
-  it('put each node to the right of all that it depends on', () => {
+  it('place each node to the right of its dependencies', () => {
     expect(place('abcd', ['ba', 'cb', 'ca', 'dc', 'da'])).toEqual({ a: [0, 0], b: [1, 0], c: [2, 0], d: [3, 0] });
     expect(place('ab', [])).toEqual({ a: [0, 0], b: [0, 1] });
   });
 
-  it('put neighbours into near rows, so that edges do not cross', () => {
+  it('place neighbours in near rows, so that edges do not cross', () => {
     expect(place('abxy', ['xb', 'ya'])).toMatchObject({ a: [0, 0], b: [0, 1], y: [1, 0], x: [1, 1] });
   });
 
-  it('place every node once, also in circles and with edges to what is not drawn', () => {
+  it('place every node once, even with cycles and with edges to missing nodes', () => {
     const placed = place('abc', ['ab', 'ba', 'cc', 'cz']);
     expect(Object.keys(placed).sort()).toEqual(['a', 'b', 'c']);
     expect(new Set(Object.values(placed).map(String)).size).toBe(3);
@@ -53,7 +53,7 @@ describe('the nodes of a graph', () => {
     ]);
   });
 
-  it('say of a plan what takes most away', () => {
+  it('show the most destructive action of a plan', () => {
     const change = (address: string, kind: 'create' | 'delete') => ({
       address,
       kind,

@@ -12,7 +12,7 @@ const ready = keycloakAt !== undefined && findBrowser() !== undefined;
 if (!ready) process.stderr.write('skipped: no KEYSTEAD_KEYCLOAK, or no Chromium: no sign-in to the consoles there\n');
 const tool = findProgram(['terraform', 'tofu']);
 
-(ready ? describe : describe.skip)('people in a browser whom Keycloak knows', () => {
+(ready ? describe : describe.skip)('people with a Keycloak account, in a browser,', () => {
   const at = stage();
   const keycloak = new Keycloak();
   const home = mkdtempSync(path.join(tmpdir(), 'tool-login-'));
@@ -89,7 +89,7 @@ const tool = findProgram(['terraform', 'tofu']);
   beforeEach(() => keycloak.joinGroup());
 
   const open = (url: string) => at.open(url, { visits: [keycloak.origin] });
-  /** Who is not known at the provider yet gives the password there. */
+  /** A person who is not signed in at the provider enters the password there. */
   const prove = async (page: Page) => {
     await page.waitForURL((url) => url.origin === keycloak.origin);
     await page.locator('#username').fill('ada');
@@ -100,14 +100,14 @@ const tool = findProgram(['terraform', 'tofu']);
     await signOutOf(page);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   };
-  /** How the service answers the person of a page. */
+  /** The status of a request in the session of a page. */
   const asks = (page: Page, address: string, method = 'GET') =>
     page.evaluate(
       async ([to, how]) => (await fetch(to, { method: how, headers: { 'X-Keystead-Console': '1' } })).status,
       [address, method] as const,
     );
 
-  it('sign in to the secrets console, and lose there what they lost at the provider', async () => {
+  it('sign in to the secrets console, and lose rights there that they lost at the provider', async () => {
     const { secretsUrl } = at.installation;
     const page = await open(`${secretsUrl}/ui/`);
     const enter = async (role = '') => {
@@ -127,8 +127,8 @@ const tool = findProgram(['terraform', 'tofu']);
     await keycloak.leaveGroup();
     expect(await asks(page, '/v1/auth/token/renew-self', 'POST')).toBe(200);
     expect(await asks(page, '/v1/kept/data/door')).toBe(403);
-    // The provider omits the claim for people who are in no group: the role decides whether they may sign in. A sign-in for when the
-    // person is absent is not a session of the browser there.
+    // The provider omits the claim for people who are in no group: the role decides whether they may sign in. A sign-in
+    // with offline access creates no browser session at the provider.
     await signOut(page);
     await enter();
     await prove(page);
@@ -137,7 +137,7 @@ const tool = findProgram(['terraform', 'tofu']);
     await prove(page);
     await inside();
     expect(await asks(page, '/v1/kept/data/door')).toBe(403);
-    // A user without access there is not let in, and is given the reason.
+    // A user without access is refused, and sees the reason.
     await signOut(page);
     await keycloak.enable(false);
     await keycloak.signOut();
@@ -173,15 +173,17 @@ const tool = findProgram(['terraform', 'tofu']);
     },
   );
 
-  (tool === undefined ? it.skip : it)('log in by the tool, which a person who came from Keycloak lets in', async () => {
-    const { workspacesUrl } = at.installation;
-    mkdirSync(path.join(home, '.terraform.d'));
-    const discovery = await (await fetch(`${workspacesUrl}/.well-known/terraform.json`)).json();
-    const login = discovery['login.v1'] as Record<string, unknown>;
-    const absolute = (to: unknown) => JSON.stringify(new URL(String(to), workspacesUrl).href);
-    writeFileSync(
-      path.join(home, 'cli.tfrc'),
-      `disable_checkpoint = true
+  (tool === undefined ? it.skip : it)(
+    'log in with the tool, by consent of the person who signed in through Keycloak',
+    async () => {
+      const { workspacesUrl } = at.installation;
+      mkdirSync(path.join(home, '.terraform.d'));
+      const discovery = await (await fetch(`${workspacesUrl}/.well-known/terraform.json`)).json();
+      const login = discovery['login.v1'] as Record<string, unknown>;
+      const absolute = (to: unknown) => JSON.stringify(new URL(String(to), workspacesUrl).href);
+      writeFileSync(
+        path.join(home, 'cli.tfrc'),
+        `disable_checkpoint = true
        host "keystead.local" {
          services = {
            "tfe.v2" = ${absolute(discovery['tfe.v2'])}, "tfe.v2.1" = ${absolute(discovery['tfe.v2.1'])}
@@ -191,34 +193,35 @@ const tool = findProgram(['terraform', 'tofu']);
            }
          }
        }`,
-    );
-    const env = { ...process.env, HOME: home, TF_CLI_CONFIG_FILE: path.join(home, 'cli.tfrc'), BROWSER: 'true' };
-    const child = spawn(tool!, ['login', '-no-color', 'keystead.local'], { env, cwd: home });
-    let said = '';
-    const address = new Promise<string>((resolve, reject) => {
-      const hear = (chunk: Buffer) => {
-        said += chunk;
-        const found = /http:\S+oauth2\S+/.exec(said)?.[0];
-        if (found) resolve(found);
-      };
-      child.stdout.on('data', hear);
-      child.stderr.on('data', hear);
-      child.once('close', () => reject(new Error(`ended early: ${said}`)));
-    });
-    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-    child.stdin.end('yes\n');
-    const url = await address;
-    const waiting = new URL(new URL(url).searchParams.get('redirect_uri')!);
-    const page = await at.open(url, { visits: [keycloak.origin, waiting.origin] });
-    await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
-    await prove(page);
-    await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    expect([await ended, said]).toEqual([0, expect.stringMatching(/Success|Retrieved token/)]);
-    const kept = JSON.parse(readFileSync(path.join(home, '.terraform.d/credentials.tfrc.json'), 'utf8'));
-    const answer = await fetch(`${workspacesUrl}/api/v2/account/details`, {
-      headers: { Authorization: `Bearer ${kept.credentials['keystead.local'].token}` },
-    });
-    const { data } = (await answer.json()) as { data: { attributes: { username: string } } };
-    expect([answer.status, data.attributes.username]).toEqual([200, 'ada']);
-  });
+      );
+      const env = { ...process.env, HOME: home, TF_CLI_CONFIG_FILE: path.join(home, 'cli.tfrc'), BROWSER: 'true' };
+      const child = spawn(tool!, ['login', '-no-color', 'keystead.local'], { env, cwd: home });
+      let said = '';
+      const address = new Promise<string>((resolve, reject) => {
+        const hear = (chunk: Buffer) => {
+          said += chunk;
+          const found = /http:\S+oauth2\S+/.exec(said)?.[0];
+          if (found) resolve(found);
+        };
+        child.stdout.on('data', hear);
+        child.stderr.on('data', hear);
+        child.once('close', () => reject(new Error(`ended early: ${said}`)));
+      });
+      const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+      child.stdin.end('yes\n');
+      const url = await address;
+      const waiting = new URL(new URL(url).searchParams.get('redirect_uri')!);
+      const page = await at.open(url, { visits: [keycloak.origin, waiting.origin] });
+      await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
+      await prove(page);
+      await page.getByRole('button', { name: 'Allow', exact: true }).click();
+      expect([await ended, said]).toEqual([0, expect.stringMatching(/Success|Retrieved token/)]);
+      const kept = JSON.parse(readFileSync(path.join(home, '.terraform.d/credentials.tfrc.json'), 'utf8'));
+      const answer = await fetch(`${workspacesUrl}/api/v2/account/details`, {
+        headers: { Authorization: `Bearer ${kept.credentials['keystead.local'].token}` },
+      });
+      const { data } = (await answer.json()) as { data: { attributes: { username: string } } };
+      expect([answer.status, data.attributes.username]).toEqual([200, 'ada']);
+    },
+  );
 });

@@ -4,8 +4,8 @@ import { changesOf } from '../src/workspaces/runs/plan-changes';
 
 const all = (log: Log) => Array.from({ length: log.count }, (_, at) => log.at(at).text);
 
-describe('the log of a run, as the page holds it', () => {
-  it('is the same in any division into pieces', () => {
+describe('the log of a run in the page', () => {
+  it('is the same regardless of the pieces in which it arrives', () => {
     const hook = { '@message': 'wall: laid', '@level': 'info', type: 'apply_complete' };
     const said = JSON.stringify({ ...hook, hook: { resource: { addr: 'stone.wall' }, action: 'create' } });
     const diagnostic = { severity: 'error', summary: 'No stones', detail: 'Buy some.\nThen go on.' };
@@ -43,7 +43,7 @@ describe('the log of a run, as the page holds it', () => {
     expect(log.text).toBe('one STONE\nanother\nlast st\n');
   });
 
-  it('gives another picture of the progress only when there is news', () => {
+  it('returns a new progress object only if something has changed', () => {
     const log = new Log();
     log.append('nothing yet\n');
     const before = log.progress;
@@ -55,7 +55,7 @@ describe('the log of a run, as the page holds it', () => {
     expect(before.size).toBe(0);
   });
 
-  it('comes after a plan that begins with what it destroys', () => {
+  it('comes after the plan, which lists destroyed resources first', () => {
     const change = (address: string, ...actions: string[]) => ({
       address,
       type: 'stone',
@@ -80,7 +80,7 @@ describe('the log of a run, as the page holds it', () => {
     ]);
   });
 
-  it('cuts a line that never ends', () => {
+  it('truncates an endless line', () => {
     const log = new Log();
     const piece = 'x'.repeat(64 * 1024);
     for (let n = 0; n < 32; n++) log.append(piece);

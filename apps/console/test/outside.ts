@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { hostile } from './stand-in-tool';
 
-/** The outside: an address that receives notifications, and a Git host with one repository. */
+/** Outside systems: an address that receives notifications, and a Git host with one repository. */
 export interface Outside {
   readonly url: string;
-  /** Bodies that came to `/hooks/…`, newest last. */
+  /** Bodies of requests to `/hooks/…`, newest last. */
   readonly told: readonly string[];
 }
 
@@ -23,7 +23,7 @@ const repository = (url: string) => ({
   default_branch: 'main',
 });
 
-/** Answers as a host of Gitea's kind and as a receiver, on loopback, for the tests of a file. */
+/** Answers like Gitea and like a receiver of notifications, on loopback, for the tests of a file. */
 export function outside(): Outside {
   const told: string[] = [];
   let url = '';

@@ -133,7 +133,7 @@ describe('the pictures of the documents', () => {
   const reaches = (run: string, status: string) =>
     waitFor(async () => (await v2(`runs/${run}`)).data.attributes.status === status);
 
-  wanted('are made of an installation that is used', async () => {
+  wanted('are taken in an installation that is in use', async () => {
     const accessor = await fillSecrets();
     const run = await fillWorkspaces();
     const folder = process.env.KEYSTEAD_PICTURES!;

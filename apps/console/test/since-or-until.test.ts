@@ -18,7 +18,7 @@ describe('relative times', () => {
     [90 * day, 'in 3 mo.'],
     [-400 * day, '13 mo. ago'],
     [3650 * day, 'in 10 yr.'],
-  ])('are a count that tells them apart: %d ms', (distance, text) => {
+  ])('have a unit that distinguishes them: %d ms', (distance, text) => {
     expect(sinceOrUntil(distance, 0)).toBe(text);
   });
 });

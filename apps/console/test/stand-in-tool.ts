@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** Text that an attacker may have written anywhere: none of it may become markup or run. */
+/** Text that an attacker may have written anywhere. It must never become markup or run. */
 export const hostile = `"'><img src=x onerror="window.harmed=1"><script>window.harmed=1</script>{{7*7}}`;
 
 const plan = {
@@ -113,7 +113,10 @@ END
 esac
 `;
 
-/** A stand-in of the infrastructure tool, whose apply takes its time; answers the file. `label`: what its resource says. */
+/**
+ * Writes a stand-in for the infrastructure tool, whose apply takes a while; returns the file. `label`: a string in its
+ * resource.
+ */
 export function standInTool(label = hostile): string {
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'keystead-tool-')), 'terraform');
   writeFileSync(file, script.replaceAll(JSON.stringify(hostile), JSON.stringify(label)), { mode: 0o755 });
@@ -130,14 +133,14 @@ case $1 in
 esac
 `;
 
-/** A stand-in of the program that judges by policies: each one fails. Answers the file. */
+/** Writes a stand-in for OPA in which every policy fails; returns the file. */
 export function standInOpa(): string {
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'keystead-opa-')), 'opa');
   writeFileSync(file, opa, { mode: 0o755 });
   return file;
 }
 
-/** A README with all that Markdown has, and with what must not come out of it. */
+/** A README with every Markdown element, and with content that must not become HTML. */
 export const readme = `# A wall
 
 [Its guide](https://example.com/guide), [its heights](#its-heights), [a script](javascript:window.harmed=1), **not** a [file](docs/more.md).
@@ -162,7 +165,7 @@ module "wall" {}
 ${hostile}
 `;
 
-/** A tar of some files, as a configuration is uploaded. */
+/** A tar of files, in the format of an uploaded configuration. */
 export function tarOf(files: Readonly<Record<string, string>>): Buffer {
   const pieces = Object.entries(files).flatMap(([name, text]) => {
     const content = Buffer.from(text);

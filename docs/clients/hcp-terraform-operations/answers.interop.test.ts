@@ -36,8 +36,8 @@ const drivers = [
 type Schema = Record<string, unknown>;
 
 /**
- * The document as its author intended: what may be null may be so in lists of values, too, and so may relationships to
- * one.
+ * The document as its author intended: a nullable value may also be null where its values are enumerated, and so may
+ * to-one relationships.
  */
 function readDocument(): ApiDocument {
   const document = JSON.parse(readFileSync(file, 'utf8')) as ApiDocument;
@@ -56,7 +56,7 @@ function readDocument(): ApiDocument {
 
 const whereThere = existsSync(file) ? describe : describe.skip;
 
-whereThere('the answers of the workspace service, by the document of HCP Terraform', () => {
+whereThere('the answers of the workspace service, compared with the document of HCP Terraform', () => {
   const document = existsSync(file) ? readDocument() : { paths: {} };
   const operations = new Operations(document);
   const find = finder(operations.all);
@@ -92,11 +92,11 @@ whereThere('the answers of the workspace service, by the document of HCP Terrafo
     if (problem !== undefined) problems.set(operation.name, problem);
   }
 
-  it('has the operations that the page compares', () => {
+  it('are compared for exactly the operations of the page', () => {
     expect(operations.all.map(({ name }) => name).sort()).toEqual(reference.map(nameOf).sort());
   });
 
-  it('are valid by its schemas, or the page says how they differ', () => {
+  it('are valid by its schemas, or the page describes the difference', () => {
     const silent = [...problems].filter(([name]) => different[name] === undefined);
     expect(silent.map(([name, problem]) => `${name}: ${problem}`)).toEqual([]);
   });

@@ -12,7 +12,7 @@ const missing = compared.filter(({ state }) => state === 'not built').map(nameOf
 const page = readFileSync(join(__dirname, '..', 'hcp-terraform-operations.md'), 'utf8');
 
 describe('the page of operations of HCP Terraform', () => {
-  it('is what the endpoints of the service say; pnpm operations writes it', () => {
+  it('agrees with the endpoints of the service; pnpm operations writes it', () => {
     expect(page).toBe(pageOf(compared));
   });
 
@@ -27,7 +27,7 @@ describe('the page of operations of HCP Terraform', () => {
     expect(Object.keys(different).filter((name) => !built.includes(name))).toEqual([]);
   });
 
-  it('notices an endpoint that is gone and one that is new', () => {
+  it('reports a removed endpoint and a new one', () => {
     const without = resources.map((one) => ({
       ...one,
       endpoints: one.endpoints.filter(({ method, path }) => `${method} ${path}` !== 'GET /plans/:id'),

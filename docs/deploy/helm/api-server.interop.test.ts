@@ -7,7 +7,7 @@ import { hasKubeApiServer, KubeApiServer } from '../../../packages/testing/src/i
 
 jest.setTimeout(180_000);
 
-// The chart as a real API server takes it: no kubelet, so nothing of it runs, and hooks are left out of the installation.
+// The chart on a real API server. There is no kubelet, so no pods run, and hooks are left out of the installation.
 
 const program = process.env.KEYSTEAD_HELM ?? '';
 const there = hasKubeApiServer && program !== '' && existsSync(program);
@@ -55,7 +55,7 @@ whereThere(
 
     beforeAll(async () => {
       cpSync(join(__dirname, 'keystead'), chart, { recursive: true });
-      // A server that was built from source by hand says that it is v0.0.0.
+      // A server that was built from source by hand reports version v0.0.0.
       const about = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
       writeFileSync(join(chart, 'Chart.yaml'), about.replace(/^kubeVersion:.*\n/m, ''));
       const values = readFileSync(join(chart, 'values.yaml'), 'utf8');
@@ -79,7 +79,7 @@ whereThere(
       rmSync(folder, { recursive: true, force: true });
     });
 
-    it('has no field in any object, hooks too, that the server does not know', async () => {
+    it('has no unknown field in any object, including hooks', async () => {
       const text = helm('template', 'r', chart, '--kube-version', '1.34.0', '--set', all);
       const objects = text.split(/^---$/m).filter((object) => /^kind: /m.test(object));
       expect(objects.length).toBeGreaterThan(10);
@@ -97,7 +97,7 @@ whereThere(
       expect((await tried(`${objects[0]}\nunheard: of\n`)).status).toBeGreaterThanOrEqual(400);
     });
 
-    it('is installed, upgraded, rolled back and taken away', async () => {
+    it('can be installed, upgraded, rolled back and uninstalled', async () => {
       helm('install', 'keystead', chart, '--no-hooks', '--dry-run=server');
       expect(await names('Deployment')).toEqual([]);
       helm('install', 'keystead', chart, '--no-hooks');

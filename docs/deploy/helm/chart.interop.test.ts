@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
-// The chart as Helm itself sees it, where it is installed.
+// Helm itself renders and checks the chart, where Helm is installed.
 
 const program = process.env.KEYSTEAD_HELM ?? '/usr/local/bin/helm';
 const there = existsSync(program);
@@ -19,11 +19,11 @@ const ofService = ['Deployment', 'Job', 'NetworkPolicy', 'PodDisruptionBudget', 
 const workers = ['workers.enabled=true', 'workers.versions={1.11.4,tofu 1.10.0}', 'workers.releaseKeys=keys'];
 
 whereThere(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () => {
-  it('finds nothing wrong with it', () => {
+  it('finds nothing wrong with the chart', () => {
     expect(helm('lint', chart, '--strict', '--set', `image.registry=${registry}`)).toContain('0 chart(s) failed');
   });
 
-  it('renders all of a service, and only what is on', () => {
+  it('renders all objects of a service, and only of enabled components', () => {
     const whole = template('secrets.autoscaling.enabled=true', 'secrets.tls=true');
     expect(kinds(whole)).toEqual([...ofService, ...ofService, 'HorizontalPodAutoscaler', 'ServiceAccount'].sort());
     expect(whole).toContain('scheme: HTTPS');
@@ -50,13 +50,13 @@ whereThere(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () =
     expect(() => template(value)).toThrow();
   });
 
-  it('leaves the key out where people unseal', () => {
+  it('leaves the seal key out if people unseal the service', () => {
     const text = template('secrets.settings.SECRETS_SEAL=shamir');
     expect(text).not.toContain('SECRETS_SEAL_KEY_FILE');
     expect(text).toContain('WORKSPACES_SEAL_KEY_FILE');
   });
 
-  it('runs workers that reach the service of the release, and agents that reach another', () => {
+  it('runs workers that call the service of the release, and agents that call another one', () => {
     const text = template(
       ...workers,
       'agents[0].name=harbor',
@@ -81,7 +81,7 @@ whereThere(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () =
     expect(template()).not.toContain('AGENT_TOKEN');
   });
 
-  it('makes an ingress with TLS for each host, and takes the public address from it', () => {
+  it('creates an ingress with TLS for each host, and derives the public URL from it', () => {
     const text = template(
       'ingress.className=nginx',
       'secrets.ingress.host=s.example.com',
@@ -100,7 +100,7 @@ whereThere(`helm${there ? '' : ` (skipped: ${program} is not installed)`}`, () =
     expect(text).toContain('jobLabel: app.kubernetes.io/name');
   });
 
-  it('lets a component replace what holds for all pods, and settings replace what the chart sets', () => {
+  it('lets a component override the values for all pods, and settings override those of the chart', () => {
     const text = template(
       ...[
         'podAnnotations.all=here',

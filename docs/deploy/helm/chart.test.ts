@@ -19,7 +19,7 @@ const image = (name: string) =>
 const settings = { secrets: describeSecrets(), workspaces: describeWorkspaces() };
 
 describe('the Helm chart', () => {
-  it.each(services)('gives %s settings that it has', (service) => {
+  it.each(services)('gives %s only existing settings', (service) => {
     const names = [...chart('templates/_parts.tpl').matchAll(/\.prefix \}\}(_[A-Z_]+)/g)].map(
       ([, name]) => service.toUpperCase() + String(name),
     );
@@ -27,14 +27,14 @@ describe('the Helm chart', () => {
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(settings[service]))).toEqual([]);
   });
 
-  it('asks for health where the services answer it', () => {
+  it('has probes at the health endpoints of the services', () => {
     const health = readFileSync(join(root, 'packages/server/src/health.ts'), 'utf8');
     const paths = [...chart('templates/services.yaml').matchAll(/path: (\/\w+)/g)].map(([, path]) => String(path));
     expect(paths.filter((path) => !health.includes(`'${path}'`))).toEqual([]);
     expect(new Set(paths)).toEqual(new Set(['/livez', '/readyz']));
   });
 
-  it.each(services)('listens where %s does, runs its image as it is made, and migrates with its command', (service) => {
+  it.each(services)('uses the port of %s, runs its image as it is built, and migrates with its command', (service) => {
     const [, dockerfile = ''] = image(service);
     const port = new RegExp(`${service.toUpperCase()}_PORT \\[(\\d+)\\]`).exec(settings[service])?.[1];
     expect(chart('values.yaml')).toContain(`  port: ${port}\n`);
@@ -43,20 +43,20 @@ describe('the Helm chart', () => {
     expect(readFileSync(join(root, 'apps', service, 'src/main.ts'), 'utf8')).toContain("'migrate'");
   });
 
-  it('keeps the names of other Services out of the environment, where unknown settings are refused', () => {
-    // A Service called secrets-db would make SECRETS_DB_PORT.
+  it('keeps the variables of other Services out of the environment, because unknown settings are refused', () => {
+    // Kubernetes would set SECRETS_DB_PORT for a Service called secrets-db.
     expect(chart('templates/_parts.tpl')).toMatch(/define "keystead.anyPod" }}\n(?:.*\n)*?enableServiceLinks: false\n/);
     for (const file of ['templates/_parts.tpl', 'templates/workers.yaml'])
       expect(chart(file)).toContain('include "keystead.anyPod"');
   });
 
-  it('spreads the pods of one version over nodes, regardless of where pods that an upgrade ends run', () => {
+  it('spreads the pods of one version over nodes, regardless of the pods that an upgrade ends', () => {
     const [, spread = ''] = /define "keystead.spread" }}\n([\s\S]*?)\n{{\/\*/.exec(chart('templates/_parts.tpl'))!;
     expect(spread).toContain('topologyKey: kubernetes.io/hostname');
     expect(spread).toContain('matchLabelKeys: [pod-template-hash]');
   });
 
-  it('shows Prometheus the pods, the ports and the jobs of the dashboards', () => {
+  it('gives Prometheus the pods, the ports and the job names of the dashboards', () => {
     const scrape = readFileSync(join(__dirname, '../observability/kubernetes.yml'), 'utf8');
     const jobs = new RegExp(`^${/regex: (\S+);metrics/.exec(scrape)?.[1]}$`);
     const template = chart('templates/services.yaml');
@@ -64,7 +64,7 @@ describe('the Helm chart', () => {
     expect(template).toContain('{ name: metrics, containerPort: {{ $service.metricsPort }} }');
     for (const service of services) {
       expect(`keystead-${service}`).toMatch(jobs);
-      // The Job that migrates shows no metrics.
+      // The Job that migrates has no metrics.
       expect(`keystead-${service}-migrate`).not.toMatch(jobs);
       const dashboard = readFileSync(join(__dirname, `../observability/${service}.json`), 'utf8');
       expect(new Set([...dashboard.matchAll(/job=\\"([^"\\]+)/g)].map(([, job]) => job))).toEqual(
@@ -73,7 +73,7 @@ describe('the Helm chart', () => {
     }
   });
 
-  it('is installed by its page under the names that it gives', () => {
+  it('is installed by its page under the names that it generates', () => {
     const page = readFileSync(join(root, 'docs/kubernetes.md'), 'utf8');
     const version = /^version: (.*)$/m.exec(chart('Chart.yaml'))?.[1];
     expect(page).toContain(`--tag registry.example.com/keystead/$image:${version} .`);
@@ -86,7 +86,7 @@ describe('the Helm chart', () => {
     }
   });
 
-  it('has a schema that knows every value, and values of every template', () => {
+  it('has a schema for every value, and values for every template', () => {
     const schema = JSON.parse(chart('values.schema.json')) as { properties: Record<string, unknown> };
     const top = [...chart('values.yaml').matchAll(/^(\w+):/gm)].map(([, name]) => String(name));
     expect(top.filter((name) => !(name in schema.properties))).toEqual([]);
@@ -96,7 +96,7 @@ describe('the Helm chart', () => {
     expect(used.filter((name) => !top.includes(name))).toEqual([]);
   });
 
-  it('gives every component its own of what holds for all pods, and refuses what it does not know', () => {
+  it('lets every component override the values for all pods, and refuses unknown values', () => {
     const { definitions, ...top } = JSON.parse(chart('values.schema.json'));
     const parts = chart('templates/_parts.tpl');
     const common = [...(/\$names := ([\s\S]*?)\$common :=/.exec(parts)?.[1] ?? '').matchAll(/"(\w+)"/g)].map(
@@ -120,7 +120,7 @@ describe('the Helm chart', () => {
     expect(open).toEqual([]);
   });
 
-  it('takes images from one registry, which has to be set', () => {
+  it('pulls images from one registry, which must be set', () => {
     expect(chart('values.yaml')).toMatch(/^image:\n(?: {2}#.*\n)* {2}registry: ""$/m);
     expect(chart('templates/_parts.tpl')).toMatch(
       /{{ required "image\.registry is not set[^"]+" \$all\.registry }}\/{{ \$own\.name }}/,
@@ -133,7 +133,7 @@ describe('the Helm chart', () => {
       expect(said).not.toMatch(new RegExp(pattern));
   });
 
-  it('names the images that a release and compose have', () => {
+  it('uses the image names of releases and compose', () => {
     const names = [...chart('values.yaml').matchAll(/^ {2}image: { name: (\w+),/gm)].map(([, name]) => String(name));
     expect(names).toEqual(['secrets', 'workspaces', 'worker']);
     const release = readFileSync(join(root, '.github/workflows/release.yml'), 'utf8');
@@ -141,7 +141,7 @@ describe('the Helm chart', () => {
     for (const name of names) expect(image(name)).not.toBeNull();
   });
 
-  it('gives workers settings that they have, and no key or database', () => {
+  it('gives workers only existing settings, and no key or database', () => {
     const [, text = ''] = /define "keystead.workerSettings" }}\n([\s\S]*)/.exec(chart('templates/workers.yaml'))!;
     const known = describeAgentConfig() + describeWorkerConfig();
     const names = [...text.matchAll(/^((?:AGENT|WORKSPACES)_\w+):/gm)].map(([, name]) => String(name));
@@ -153,7 +153,7 @@ describe('the Helm chart', () => {
     expect(chart('templates/workers.yaml')).toContain('command: [/srv/keystead/heard]');
   });
 
-  it('is of the version of the services', () => {
+  it('has the version of the services', () => {
     const { version } = JSON.parse(readFileSync(join(root, 'apps/secrets/package.json'), 'utf8')) as {
       version: string;
     };

@@ -61,12 +61,12 @@ whereThere(`Prometheus${there ? '' : ` (skipped: ${program} or ${tool} is not in
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('finds the rules right, and firing when they should', () => {
+  it('accepts the rules, which fire when they should', () => {
     execFileSync(tool, ['check', 'config', 'prometheus.yml'], { cwd: __dirname, stdio: 'pipe' });
     execFileSync(tool, ['test', 'rules', 'alerts.test.yml'], { cwd: __dirname, stdio: 'pipe' });
   });
 
-  it('evaluates every rule, and fires none for two services that are well', async () => {
+  it('evaluates every rule, and fires none for two healthy services', async () => {
     const { data } = (await ask('rules')) as { data: { groups: { rules: Record<string, string>[] }[] } };
     const rules = data.groups.flatMap((group) => group.rules);
     expect(rules.filter(({ health }) => health !== 'ok').map(({ name, lastError }) => [name, lastError])).toEqual([]);
@@ -75,7 +75,7 @@ whereThere(`Prometheus${there ? '' : ` (skipped: ${program} or ${tool} is not in
     expect(firing.filter((name) => name !== 'SecretsSealed')).toEqual([]);
   });
 
-  it.each(['secrets.json', 'workspaces.json'])('has something for every panel of %s', async (file) => {
+  it.each(['secrets.json', 'workspaces.json'])('has data for every panel of %s', async (file) => {
     const { panels } = JSON.parse(readFileSync(join(__dirname, file), 'utf8')) as { panels: Panel[] };
     const empty: string[] = [];
     for (const { title, targets } of panels) {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { showSecrets } from '../../../apps/secrets/test/metrics/show-metrics';
 import { showWorkspaces } from '../../../apps/workspaces/test/metrics/show-metrics';
 
-// What alerts, dashboards and the page about metrics name is what the services show: nothing else, and nothing missing.
+// Alerts, dashboards and the page about metrics name exactly the metrics that the services show.
 
 const here = (file: string) => readFileSync(join(__dirname, file), 'utf8');
 const ours = /\b(?:secrets|http|job|retention|process|nodejs|standby)_[a-z0-9_]+/g;
@@ -33,16 +33,16 @@ describe('metrics', () => {
 
   it.each(['alerts.yml', 'secrets.json', 'workspaces.json'])('named in %s are shown by the services', (file) => {
     const all = new Set([...secrets.series, ...secrets.names, ...workspaces.series]);
-    // Prometheus adds `exported_` to a label that it has itself.
+    // Prometheus adds `exported_` to a label whose name it uses itself.
     expect(named(here(file).replaceAll('exported_job', 'job')).filter((name) => !all.has(name))).toEqual([]);
   });
 
-  it.each(['secrets.json', 'workspaces.json'])('of %s are those of its service', (file) => {
+  it.each(['secrets.json', 'workspaces.json'])('on the dashboard %s are those of its service', (file) => {
     const own = (file === 'secrets.json' ? secrets : workspaces).series;
     expect(named(here(file)).filter((name) => !own.has(name) && name !== 'job_last_run_timestamp_seconds')).toEqual([]);
   });
 
-  it('are named with labels that they have', () => {
+  it('are queried only by existing labels', () => {
     const grouped = (text: string) => [...text.matchAll(/by \(([a-z_, ]+)\)/g)].flatMap(([, by]) => by!.split(', '));
     const added = ['job', 'instance', 'exported_job', 'le'];
     const known = new Set([...secrets.labels, ...workspaces.labels, ...added]);
@@ -51,7 +51,7 @@ describe('metrics', () => {
     }
   });
 
-  it('are all on the page about them, and no others', () => {
+  it('are exactly those on the page about metrics', () => {
     const page = here('../../metrics.md');
     const documented = new Set([...page.matchAll(/`([a-z0-9_]+)`/g)].map(([, name]) => String(name)));
     const prefixes = [...page.matchAll(/`([a-z]+_)\*`/g)].map(([, prefix]) => String(prefix));
@@ -61,7 +61,7 @@ describe('metrics', () => {
     expect(named([...documented].join(' ')).filter((name) => !shown.includes(name))).toEqual([]);
   });
 
-  it('are charted and watched: each of the services’ own is on a dashboard', () => {
+  it('that our services define are each on a dashboard', () => {
     const charted = here('secrets.json') + here('workspaces.json');
     const own = [...secrets.names, ...workspaces.names].filter((name) => !/^(process|nodejs)_/.test(name));
     expect(own.filter((name) => !charted.includes(name))).toEqual([]);

@@ -16,12 +16,12 @@ const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 const itHere = hasSystemd ? it : it.skip;
 
 describe('the units', () => {
-  it('are installed by their page', () => {
+  it('are all installed by their page', () => {
     expect(units.length).toBe(4);
     for (const unit of units) expect(page).toContain(unit);
   });
 
-  it('give services and workers settings that they have', () => {
+  it('give services and workers only existing settings', () => {
     const known = describeSecrets() + describeWorkspaces() + describeWorkerConfig() + describeAgentConfig();
     const text = units.map(read).join('') + page;
     const names = [...text.matchAll(/\b((?:SECRETS|WORKSPACES|AGENT)_[A-Z_]+)=/g)].map(([, name]) => String(name));
@@ -29,7 +29,7 @@ describe('the units', () => {
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(known))).toEqual([]);
   });
 
-  it('start what the build leaves', () => {
+  it('start the programs that the build creates', () => {
     const pack = readFileSync(join(root, 'docs/deploy/pack.sh'), 'utf8');
     expect(pack).toContain('cp apps/cli/dist/keystead.cjs "$into/keystead.cjs"');
     expect(pack).toContain('own=$out${folder#"$PWD"}');
@@ -50,7 +50,7 @@ describe('the units', () => {
   });
 
   itHere(
-    `are valid for systemd, and leave services little${hasSystemd ? '' : ' (skipped: no systemd-analyze)'}`,
+    `are valid for systemd, and leave services few rights${hasSystemd ? '' : ' (skipped: no systemd-analyze)'}`,
     () => {
       const folder = mkdtempSync(join(tmpdir(), 'units-'));
       for (const unit of units) {
@@ -63,7 +63,7 @@ describe('the units', () => {
       const verified = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' });
       expect([verified.status, verified.stderr]).toEqual([0, '']);
       for (const unit of ['keystead@secrets.service', 'keystead-backup@secrets.service']) {
-        // Its measure of exposure, times ten; 96 is a unit with no confinement.
+        // systemd's exposure level, times ten; a unit without confinement has 96.
         const { status, stdout } = spawnSync(
           'systemd-analyze',
           ['security', '--offline=yes', '--threshold=20', join(folder, unit)],

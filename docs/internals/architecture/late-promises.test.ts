@@ -9,6 +9,6 @@ it.each<[string, string, string[]]>([
   ['awaited together', 'async () => { const a = ask(); await Promise.all([a, other()]); }', []],
   ['caught before', 'async () => { const a = ask(); a.catch(() => {}); await other(); await a; }', []],
   ['no promise: awaited at once', 'async () => { const a = await ask(); await other(); await use(a); }', []],
-])('finds a promise that is handled late: %s', (_what, text, names) => {
+])('the check finds a promise that is handled late: %s', (_what, text, names) => {
   expect(latePromises(`void (${text});`, false).map(({ name }) => name)).toEqual(names);
 });

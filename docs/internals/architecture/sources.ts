@@ -12,7 +12,7 @@ export interface Import {
   typeOnly: boolean;
 }
 
-/** What the rules need to know about one TypeScript file, with or without markup. */
+/** The data of one TypeScript file that the rules check, with or without markup. */
 export interface Source {
   /** Path below the root, with forward slashes. */
   file: string;
@@ -51,11 +51,68 @@ export function filesBelow(root: string, folder = ''): string[] {
   });
 }
 
-function readSource(root: string, file: string): Source {
-  const text = readFileSync(join(root, file), 'utf8');
-  const module = parseSync(text, { syntax: 'typescript', tsx: file.endsWith('.tsx'), target: 'es2022' }) as unknown as {
+const parsed = (file: string, text: string) =>
+  parseSync(text, { syntax: 'typescript', tsx: file.endsWith('.tsx'), target: 'es2022' }) as unknown as {
     body: Node[];
   };
+
+/** The names of the variables and parameters that a source declares, also in patterns and in types of functions. */
+export function valueNames(file: string, text: string): string[] {
+  const names: string[] = [];
+  visit(parsed(file, text), (node) => {
+    for (const pattern of patternsOf(node)) addNames(pattern, names);
+  });
+  return names;
+}
+
+function patternsOf(node: Node): unknown[] {
+  if (node.type === 'VariableDeclarator') return [node.id];
+  if (node.type === 'CatchClause' || node.type === 'SetterProperty') return [node.param];
+  // Of functions, methods and their types; of calls, `params` of type parameters has no patterns.
+  return Array.isArray(node.params) ? node.params : [];
+}
+
+function addNames(pattern: unknown, names: string[]): void {
+  if (Array.isArray(pattern)) for (const one of pattern) addNames(one, names);
+  if (typeof pattern !== 'object' || pattern === null) return;
+  const { type, ...node } = pattern as Node;
+  switch (type) {
+    case 'Identifier':
+      names.push(String(node.value));
+      break;
+    case 'Parameter':
+      addNames(node.pat, names);
+      break;
+    case 'TsParameterProperty':
+      addNames(node.param, names);
+      break;
+    case 'AssignmentPattern':
+      addNames(node.left, names);
+      break;
+    case 'RestElement':
+      addNames(node.argument, names);
+      break;
+    case 'ArrayPattern':
+      addNames(node.elements, names);
+      break;
+    case 'ObjectPattern':
+      // With another name, it is the value of the property; otherwise its key.
+      for (const property of node.properties as Node[]) {
+        addNames(
+          property.type === 'KeyValuePatternProperty'
+            ? property.value
+            : property.type === 'AssignmentPatternProperty'
+              ? property.key
+              : property,
+          names,
+        );
+      }
+  }
+}
+
+function readSource(root: string, file: string): Source {
+  const text = readFileSync(join(root, file), 'utf8');
+  const module = parsed(file, text);
   const imports: Import[] = [];
   const citations: string[] = [];
   let readsEnvironment = false;

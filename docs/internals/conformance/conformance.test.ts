@@ -22,7 +22,7 @@ describe('the conformance document', () => {
     expect([...provenIn(committed)].filter((id) => !now.has(id))).toEqual([]);
   });
 
-  it('has a test for every row that says something of what is built', () => {
+  it('has a test for every row about a built feature', () => {
     const lacking = conformance.specs.flatMap(({ rows }) =>
       rows.filter(({ id, silent }) => !silent && !conformance.tests.has(id)).map(({ id }) => id),
     );
@@ -35,7 +35,7 @@ describe('the conformance document', () => {
     expect([...mutants].filter(([, { survivors = [] }]) => survivors.length > 0)).toEqual([]);
   });
 
-  it('is what `pnpm conformance` generates', () => {
+  it('equals the output of `pnpm conformance`', () => {
     expect(committed).toBe(renderConformance(conformance, mutants));
   });
 });
@@ -66,7 +66,7 @@ describe('rows of the specifications', () => {
     expect(rows.filter((row) => row.id.startsWith('SA.'))).toHaveLength(7);
   });
 
-  it('are sentences, too, except those about the document, and none that only lead over to a table', () => {
+  it('are also sentences, except those about the document and those that only introduce a table', () => {
     const box = mkdtempSync(join(tmpdir(), 'keystead-spec-'));
     const text = [
       '# Title',

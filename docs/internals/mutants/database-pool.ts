@@ -90,7 +90,7 @@ export const poolDatabases: Wrapper = (exports) => {
           await restore(client, initial.get(service)!);
           free.push(database);
         } catch {
-          // Not reused; it is removed with the server.
+          // The database is not reused; it is removed with the server.
         } finally {
           await client.end();
         }

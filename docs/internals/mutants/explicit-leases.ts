@@ -15,7 +15,7 @@ const ofSsh: Planted = {
   'E8.2': [
     ...sign(
       ['now - role.not_before_duration', 'now'],
-      ['(asked ?? role.ttl) || mount.defaultLeaseTtlSeconds', 'role.ttl || mount.defaultLeaseTtlSeconds'],
+      ['(requestedTtl ?? role.ttl) || mount.defaultLeaseTtlSeconds', 'role.ttl || mount.defaultLeaseTtlSeconds'],
     ),
     ...principals(["isHost ? '' : defaultUser(call, role)", "''"]),
   ],
@@ -27,10 +27,14 @@ const ofSsh: Planted = {
   'E8.4': [
     ...never('ssh/principals')('wrong !== undefined', 'allowed.length === 0', 'names.length === 0'),
     ...options(
-      ["role.allowed_extensions === '*' ? [] : Object.keys(asked).filter((name) => !allowed.includes(name))", '[]'],
-      ['allowed.length === 0 ? [] : Object.keys(asked).filter((name) => !allowed.includes(name))', '[]'],
+      ["role.allowed_extensions === '*' ? [] : Object.keys(requested).filter((name) => !allowed.includes(name))", '[]'],
+      ['allowed.length === 0 ? [] : Object.keys(requested).filter((name) => !allowed.includes(name))', '[]'],
     ),
-    ...never('ssh/sign')('!allowed', "asked !== '' && !role.allow_user_key_ids", 'ttl > most && asked !== undefined'),
+    ...never('ssh/sign')(
+      '!allowed',
+      "requestedId !== '' && !role.allow_user_key_ids",
+      'ttl > most && requestedTtl !== undefined',
+    ),
     ...texts('ssh/key-rules')(['sizedNames.includes(name) ? sizes.includes(bits) : sizes.length > 0', 'true']),
   ],
   'E8.5': never('ssh/principals')('hidden.test(text)'),
@@ -50,8 +54,8 @@ const ofSsh: Planted = {
   ],
   'E8.9': [
     ...texts('ssh/ca')([
-      'isDefault || first ? made.issuer_id : ca.default_issuer',
-      'first ? made.issuer_id : ca.default_issuer',
+      'isDefault || first ? newIssuer.issuer_id : ca.default_issuer',
+      'first ? newIssuer.issuer_id : ca.default_issuer',
     ]),
     ...texts('ssh/issuers')(['Number(other.issuer_id === first) - Number(one.issuer_id === first)', '0']),
   ],
@@ -158,7 +162,7 @@ const ofTotp: Planted = {
     ]),
     ...texts('totp/url')(
       ["after.length > 0 ? after.join(':') : label", 'label'],
-      ["said('issuer') ?? (after.length > 0 ? before : undefined)", "said('issuer')"],
+      ["parameter('issuer') ?? (after.length > 0 ? before : undefined)", "parameter('issuer')"],
     ),
     ...texts('totp/backend')(
       ['(counter + 1) * key.period', 'counter * key.period'],
@@ -174,7 +178,7 @@ const ofTotp: Planted = {
     ['data({ account_name, algorithm, digits, issuer, period })', 'data({ ...key })'],
   ),
   'E10.4': texts('totp/key')(
-    ['Object.hasOwn(spent, code)', 'false'],
+    ['Object.hasOwn(usedCodes, code)', 'false'],
     ['untilMs > nowMs', 'false'],
     ['(counter + 1 + key.skew + periodsKept) * key.period * 1000', '(counter + 1 + key.skew) * key.period * 1000'],
   ),
@@ -199,7 +203,7 @@ const ofKubernetes: Planted = {
     ['input.audiences ?? role.token_default_audiences', '[]'],
     ['(input.ttl ?? role.token_default_ttl) || mount.defaultLeaseTtlSeconds', 'mount.defaultLeaseTtlSeconds'],
     [
-      "given === '' ? objectsOf({ role, namespace, name, wholeCluster }) : []",
+      "existingAccount === '' ? objectsOf({ role, namespace, name, wholeCluster }) : []",
       'objectsOf({ role, namespace, name, wholeCluster })',
     ],
   ),

@@ -17,7 +17,7 @@ const ofCertificates: Planted = {
   ],
   'E4.2': intermediate(
     ['own === undefined ? undefined : own - 1', 'own'],
-    ['most !== undefined && (asked < 0 || asked > most)', 'false'],
+    ['most !== undefined && (requestedLength < 0 || requestedLength > most)', 'false'],
   ),
   'E4.3': intermediate(
     ['!input.use_csr_values', 'false'],
@@ -25,7 +25,7 @@ const ofCertificates: Planted = {
     ['askedKeyId(input.skid) ?? keyIdOf(csr.publicKey)', 'keyIdOf(csr.publicKey)'],
   ),
   'E4.4': [
-    ...never('pki/intermediate')('!given.isCa'),
+    ...never('pki/intermediate')('!selfIssued.isCa'),
     ...ca(["ca.default_issuer === '' || ca.default_follows_latest_issuer", "ca.default_issuer === ''"]),
     ...gone('write pki root/replace', 'write pki intermediate/cross-sign'),
   ],
@@ -44,7 +44,7 @@ const ofCertificates: Planted = {
   ],
   'E4.7': never('pki/issuers')(
     '!behaviors.includes(after.leaf_not_after_behavior)',
-    '!asked.every(isUsage)',
+    '!requested.every(isUsage)',
     'algorithm.keyType !== type',
   ),
   'E4.8': never('pki/generation')("name !== '' && issuerRef(ca, name)"),
@@ -94,7 +94,7 @@ const ofCertificates: Planted = {
     ...ignored('write pki roles/:name', 'allowed_domains', 'ttl'),
     ...ignored('patch pki roles/:name', 'max_ttl'),
     ...never('pki/role')(
-      'asked.max_ttl > 0 && asked.ttl > asked.max_ttl',
+      'input.max_ttl > 0 && input.ttl > input.max_ttl',
       '!isOid(id)',
       "folded.includes('disabled') && folded.length > 1",
     ),
@@ -106,7 +106,7 @@ const ofCertificates: Planted = {
   ),
   'E5.6': never('pki/validity')(
     'ttl > maxTtl',
-    "asked.ttl && named !== ''",
+    "request.ttl && named !== ''",
     "issuer && ms > issuer.notAfterMs && issuer.behavior !== 'permit'",
     "issuer.behavior !== 'truncate'",
   ),
@@ -130,12 +130,12 @@ const ofCertificates: Planted = {
   'E5.10': [
     ...never('pki/import-certificates')(
       "authority === ''",
-      'found && found.der !== brought.der',
+      'found && found.der !== certificate.der',
       'seconds * 1000 > nowMs',
       'Object.values(ca.issuers).some(({ certificate }) => certificate === der)',
     ),
     ...texts('pki/import-certificates')(
-      ['found.revokedAtMs === undefined && brought.revokedAtMs !== undefined', 'false'],
+      ['found.revokedAtMs === undefined && certificate.revokedAtMs !== undefined', 'false'],
       ['listRevocation(storage, nowMs, authority, last)', 'undefined'],
     ),
   ],
@@ -163,7 +163,7 @@ const ofRevocation: Planted = {
       'refuse(`adding issuer (id: ${issuer.issuer_id}) to its own CRL is not allowed`)',
       'undefined',
     ]),
-    ...never('pki/revoke')('!isRoot && kept?.der === issuer.certificate'),
+    ...never('pki/revoke')('!isRoot && stored?.der === issuer.certificate'),
     ...ca(["issuer.usage.filter((one) => one !== 'issuing-certificates')", 'issuer.usage']),
   ],
   'E6.5': [
@@ -183,7 +183,7 @@ const ofRevocation: Planted = {
     ),
     ...texts('pki/ocsp-answer')(['nonce && [nonce]', 'undefined']),
   ],
-  'E6.7': never('pki/revoke')('kept.notAfterMs <= nowMs + 2000 && !allowExpired'),
+  'E6.7': never('pki/revoke')('stored.notAfterMs <= nowMs + 2000 && !allowExpired'),
   'E6.8': [
     ...never('pki/tidy-run')(
       '!chosen || endsAtMs + buffer * 1000 > nowMs',
@@ -204,16 +204,16 @@ const ofAcme: Planted = {
   'E7.2': [
     ...texts('pki/acme/probe')(
       ["bytes.toString('latin1').trimEnd() === keyAuthorization", 'true'],
-      ["records.some((parts) => parts.join('') === wanted)", 'true'],
-      ['Buffer.from(AsnConvert.parse(said.extnValue.buffer, OctetString).buffer).equals(digest)', 'true'],
+      ["records.some((parts) => parts.join('') === expected)", 'true'],
+      ['Buffer.from(AsnConvert.parse(extension.extnValue.buffer, OctetString).buffer).equals(digest)', 'true'],
     ),
     ...texts('pki/acme/authorization')(["['dns-01']", "['dns-01', 'http-01']"]),
   ],
   'E7.3': [...neverInOrders("status !== 'ready'"), ...never('pki/acme/nonce')('(await tx.get(key)) !== undefined')],
   'E7.4': [
     ...neverInAccounts(
-      'said.account !== `${base}/account/${account.id}`',
-      '!isObject(said.oldKey) || thumbprintOf(readJwk(said.oldKey).jwk) !== thumbprint',
+      'keyChange.account !== `${base}/account/${account.id}`',
+      '!isObject(keyChange.oldKey) || thumbprintOf(readJwk(keyChange.oldKey).jwk) !== thumbprint',
       'inner.header.url !== url',
       'owner !== undefined',
     ),
@@ -232,14 +232,18 @@ const ofAcme: Planted = {
     ...neverInAccounts("sent === undefined && config.eab_policy !== 'not-required'"),
   ],
   'E7.6': [
-    ...never('pki/acme/revocation')('!isOwn', '!reasons.includes(reason as number)', 'kept.revokedAtMs !== undefined'),
-    ...never('pki/acme/revocation')('order.identifiers.every((identifier) => proven.has(textOf(identifier)))'),
+    ...never('pki/acme/revocation')(
+      '!isOwn',
+      '!reasons.includes(reason as number)',
+      'stored.revokedAtMs !== undefined',
+    ),
+    ...never('pki/acme/revocation')('order.identifiers.every((identifier) => provenNames.has(textOf(identifier)))'),
   ],
   'E7.7': [
     ...never('pki/acme/signed-request')(
       'header.url !== url',
       '(header.kid === undefined) === (header.jwk === undefined)',
-      "by !== 'either' && by !== wanted",
+      "by !== 'either' && by !== signedBy",
     ),
     ...texts('pki/acme/signed-request')(
       ['verifyJws(jws, key)', 'undefined'],
@@ -260,7 +264,7 @@ const ofAcme: Planted = {
     ...texts('pki/acme/orders')(['judgeIdentifiers(directory.role, identifiers)', 'undefined']),
     ...texts('pki/acme/ordered-request')(['checkKey(role, csr)', 'undefined']),
     ...never('pki/acme/ordered-request')(
-      'asked.size !== ordered.size || ![...asked].every((name) => ordered.has(name))',
+      'requested.size !== ordered.size || ![...requested].every((name) => ordered.has(name))',
       'emails.length + uris.length + others.length > 0',
       'basic && AsnConvert.parse(basic.extnValue.buffer, BasicConstraints).cA',
     ),
@@ -272,7 +276,7 @@ const ofAcme: Planted = {
   ],
   'E7.11': [
     ...neverInOrders('!order.identifiers.some((one) => names.has(textOf(one)))', 'other?.certificate'),
-    ...texts('pki/acme/orders')(['!made || made.account !== order.account || !before', '!made || !before']),
+    ...texts('pki/acme/orders')(['!issuance || issuance.account !== order.account || !before', '!issuance || !before']),
     ...texts('pki/acme/renewal')(['notAfterMs - lifeMs / 3', 'notAfterMs + 1']),
   ],
   'E7.12': neverInOrders('unfinished.length + identifiers.length > mostUnfinished'),

@@ -20,8 +20,7 @@ const rotateRoot = `${src}/backends/cloudtwo/rotate-root.ts`;
 const document = `${src}/openapi/document.ts`;
 const pathEntry = `${src}/openapi/path-entry.ts`;
 const jwt = 'packages/auth/src/jwt.ts';
-const request = `${src}/http/request.ts`;
-const response = `${src}/http/response.ts`;
+const messages = `${src}/http/messages.ts`;
 const bounds = ['service_principal_ids', 'group_ids', 'locations', 'subscription_ids', 'resource_groups', 'scale_sets'];
 const bound = bounds.map((name) => `bound_${name}`);
 const totp = 'identity mfa/method/totp';
@@ -31,9 +30,9 @@ const backup = 'sys rekey/recovery-key-backup';
 const alias = 'identity group-alias';
 
 /** The prefix of another version is equally valid. */
-const prefixed = [text(`${src}/http/app.ts`, '!url.startsWith(prefix)', '!/^\\/v\\d\\//.test(url)')];
+const prefixed = [text(`${src}/http/app.ts`, 'req.url.startsWith(prefix)', '/^\\/v\\d\\//.test(req.url)')];
 const json = [
-  text(response, 'extra === undefined ? fixedHeaders : withExtra(extra)', "['Content-Type', 'text/plain']"),
+  text(messages, 'extra === undefined ? fixedHeaders : withExtra(extra)', "['Content-Type', 'text/plain']"),
 ];
 const filtered = [text(document, 'access.grantsSome(entry.template, one, entry.sudo)', 'true')];
 const verified = [
@@ -53,7 +52,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.4': [text(pathEntry, '`/${mount.path}${pattern}`', '`/${mount.type}/${pattern}`')],
   'SP.6': prefixed,
   'SP.7': gone(...['read', 'write', 'delete', 'list'].map((verb) => `${verb} cubbyhole :path*`)),
-  'SP.8': [text(request, "'LIST'", "'LISTS'"), text(request, "query.get('list')", 'null')],
+  'SP.8': [text(messages, "'LIST'", "'LISTS'"), text(messages, "query.get('list')", 'null')],
   'SP.10': filtered,
   'SP.11': gone('write cloudone login', 'write cloudone config', 'write cloudone role/:name'),
   'SP.12': gone(`write ${totp}`, `write ${totp}/admin-generate`, `write ${alias}`),
@@ -199,7 +198,8 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(cloudoneLogin, 'input.vm_name && !input.vmss_name', 'input.vm_name'),
   ],
   'SP.57': verified,
-  // A second one is prevented twice, by a check and by the database, so a fault in only one is not noticed.
+  // A second secret is prevented twice, by a check and by the database, so a fault in only one of the two is not
+  // noticed.
   'SP.58': [
     text(`${src}/kernel/mfa/secrets.ts`, 'await this.exists(method.id, entityId)', 'true'),
     ...gone(`write ${totp}/admin-destroy`),

@@ -39,14 +39,14 @@ export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
   'WP.5': prefixed,
   'WP.6': [
     text(
-      'apps/workspaces/src/http/answer.ts',
+      'apps/workspaces/src/http/messages.ts',
       'sendText(res, answer.status, JSON_API, answer.body, headers)',
       "sendText(res, answer.status, 'application/json', answer.body, headers)",
     ),
   ],
   'WP.7': [
-    text('apps/workspaces/src/http/body.ts', '!accepted.includes(type)', 'false'),
-    text('apps/workspaces/src/http/body.ts', '!accepted.includes(type)', "type !== 'application/json'"),
+    text('apps/workspaces/src/http/messages.ts', '!accepted.includes(type)', 'false'),
+    text('apps/workspaces/src/http/messages.ts', '!accepted.includes(type)', "type !== 'application/json'"),
   ],
   'WP.8': each('query of GET /organizations', 'ignored', 'page[number]', 'page[size]'),
   'WP.9': [

@@ -28,7 +28,7 @@ const tokenInLogin = ['policies', 'ttlSeconds', 'boundCidrs', 'numUses', 'type']
   how: 'missing',
 }));
 
-/** Mutants of rows of the secrets service that name no declaration: states, errors, limits. */
+/** Mutants for conformance rows of the secrets service that name no declaration, such as states, errors and limits. */
 export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'S2.1': [text(document, "'3.0.2'", "'2.0'")],
   'S2.2': [
@@ -100,7 +100,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'S24.7': [text(methodConfig, 'methodRules.digits.enum.includes(config.digits)', 'true')],
   'S24.8': [text(methodConfig, 'methodRules.skew.enum.includes(config.skew)', 'true')],
   'S24.9': [text(rekey, '!(await this.ceremony.begin(state))', '(await this.ceremony.begin(state), false)')],
-  'SA.1': [text(`${src}/http/request.ts`, 'ownHeader ?? family', 'family')],
+  'SA.1': [text(`${src}/http/messages.ts`, 'ownValue ?? familyValue', 'familyValue')],
   'SA.2': [
     text(cloudoneLogin, 'checkIdentity(role, who.oid, groups)', 'undefined'),
     text(jwt, 'claims.iss !== check.issuer', 'false'),
@@ -116,7 +116,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'SA.6': [{ of: 'input of write scheduler config/access', part: 'token', how: 'ignored' }],
   'SA.7': [text(authorize, '!decision.allowed', 'false'), text(authorize, 'bearer?.access.root', 'true')],
-  'SV.1': [text(`${src}/http/app.ts`, '!url.startsWith(prefix)', '!/^\\/v\\d\\//.test(url)')],
+  'SV.1': [text(`${src}/http/app.ts`, 'req.url.startsWith(prefix)', '/^\\/v\\d\\//.test(req.url)')],
   'SV.2': [text(document, "'3.0.2'", "'3.0.3'"), text(document, 'this.source.version', 'undefined')],
   'SV.3': [
     text(pathEntry, 'operation.summary', 'undefined'),

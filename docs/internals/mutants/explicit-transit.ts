@@ -25,7 +25,10 @@ export const explicitOfTransit: Planted = {
       '[cipherKey]',
     ],
   ),
-  'E1.4': texts('transit/keys')(['rotated(requireRotatable(params.name, usable(key)), made)', 'rotated(found, made)']),
+  'E1.4': texts('transit/keys')([
+    'rotated(requireRotatable(params.name, usable(key)), newVersion)',
+    'rotated(found, newVersion)',
+  ]),
   'E1.5': encryption(
     ['(await findKey(storage, params.name)) !== undefined', 'true'],
     ['await upsertDisabled(storage)', 'false'],
@@ -55,7 +58,10 @@ export const explicitOfTransit: Planted = {
       'least < key.min_available_version',
       'key.min_encryption_version === 0',
     ),
-    ...versionText(['asked < key.min_encryption_version || !key.versions[asked]', 'false'], ['asked < 0', 'false']),
+    ...versionText(
+      ['requestedVersion < key.min_encryption_version || !key.versions[requestedVersion]', 'false'],
+      ['requestedVersion < 0', 'false'],
+    ),
     ...ignored('write transit keys/:name/config', 'min_encryption_version', 'min_decryption_version'),
   ],
   'E1.8': [
@@ -64,10 +70,10 @@ export const explicitOfTransit: Planted = {
     ...gone('write transit keys/:name/soft-delete-restore', 'delete transit keys/:name'),
   ],
   'E1.9': encryption(
-    ["form === 'plaintext' ? { ...wrapped, plaintext: made.toString('base64') } : wrapped", 'wrapped'],
+    ["form === 'plaintext' ? { ...wrapped, plaintext: dataKey.toString('base64') } : wrapped", 'wrapped'],
     [
-      "form === 'plaintext' ? { ...wrapped, plaintext: made.toString('base64') } : wrapped",
-      "{ ...wrapped, plaintext: made.toString('base64') }",
+      "form === 'plaintext' ? { ...wrapped, plaintext: dataKey.toString('base64') } : wrapped",
+      "{ ...wrapped, plaintext: dataKey.toString('base64') }",
     ],
     ["keyBytes.get(bits) ?? refuse('invalid bit length')", 'keyBytes.get(bits) ?? 32'],
   ),
@@ -110,7 +116,7 @@ export const explicitOfTransit: Planted = {
     ["kind.family === 'ed25519' && key.derived", 'false'],
   ),
   'E2.4': [
-    ...texts('transit/hmac-text')(['sent.length === made.length && timingSafeEqual(sent, made)', 'true']),
+    ...texts('transit/hmac-text')(['sent.length === expected.length && timingSafeEqual(sent, expected)', 'true']),
     ...texts('transit/hash')([
       'hashes.get(name) ?? refuse(`unsupported algorithm ${JSON.stringify(name)}`)',
       "hashes.get('sha2-256')!",
@@ -122,7 +128,7 @@ export const explicitOfTransit: Planted = {
     ["refuse(\"elements of batch_input must all provide 'signature' or all provide 'hmac'\")", 'undefined'],
   ),
   'E2.6': [
-    ...texts('transit/hash')(['randomBytes(wanted)', 'randomBytes(wanted + 1)']),
+    ...texts('transit/hash')(['randomBytes(count)', 'randomBytes(count + 1)']),
     ...texts('transit/hash-name')([
       'createHash(digest).update(input).digest()',
       "createHash('sha1').update(input).digest()",
@@ -136,8 +142,8 @@ export const explicitOfTransit: Planted = {
       "padding !== 'pss' && padding !== 'pkcs1v15'",
       'bytes < -1',
     ),
-    ...never('transit/hash')('wanted > mostRandomBytes', '!sources.includes(source)'),
-    ...never('transit/version-text')('asked > key.latest_version'),
+    ...never('transit/hash')('count > mostRandomBytes', '!sources.includes(source)'),
+    ...never('transit/version-text')('requestedVersion > key.latest_version'),
   ],
   'E2.8': [
     ...signature(["hash || (prehashed && padding === 'pkcs1v15')", 'hash']),
@@ -188,8 +194,8 @@ export const explicitOfTransit: Planted = {
   ]),
   'E3.7': [
     ...never('transit/import')(
-      'version.publicKey !== brought.publicKey',
-      '!newest.key && brought.key && newest.publicKey === brought.publicKey',
+      'version.publicKey !== importedVersion.publicKey',
+      '!newest.key && importedVersion.key && newest.publicKey === importedVersion.publicKey',
     ),
     ...signature([
       "material.privateKey ?? refuse('requested version for signing does not contain a private part')",

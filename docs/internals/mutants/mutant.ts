@@ -37,7 +37,7 @@ export function play(mutant: Mutant | undefined): void {
   current.first = undefined;
 }
 
-/** Was the code of the mutant used since it was activated? */
+/** Whether the code of the mutant was used since it was activated. */
 export const wasReached = (): boolean => current.reached;
 
 /** The active mutant, if it changes this declaration. */

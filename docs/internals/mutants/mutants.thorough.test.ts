@@ -12,14 +12,14 @@ import { type Planned, planOf } from './plan';
 const root = resolve(__dirname, '../../..');
 
 describe('mutants', () => {
-  it('have a name each in their row', () => {
+  it('have unique names in their row', () => {
     for (const { row, mutants } of planOf(readConformance(root))) {
       const names = mutants.map(nameOf);
       expect([row.id, new Set(names).size]).toEqual([row.id, names.length]);
     }
   });
 
-  it('of a text find their expression in its file, once, and leave one that compiles', () => {
+  it('of source text find their expression exactly once in its file, and leave code that compiles', () => {
     const texts = planOf(readConformance(root))
       .flatMap(({ mutants }) => mutants)
       .filter(({ of }) => of.endsWith('.ts'));
@@ -38,7 +38,7 @@ describe('mutants', () => {
     expect(() => compiledFrom('a.ts', pair)).toThrow('Syntax Error');
   });
 
-  it('change what is shown while they are in force, and say whether it was used', () => {
+  it('change the output while they are active, and report whether their code was used', () => {
     const shown = () => ({ a: 1, b: { c: true } });
     const faulty = (part: string, how: string) => {
       play({ of: 'thing', part, how });
@@ -84,14 +84,14 @@ process.on('message', ({ row, stuck }) => {
 say({ kind: 'ready', places: [['thing', 'thing.ts']] });
 `;
 
-describe('what plays mutants', () => {
+describe('the program that runs mutants', () => {
   it('stops waiting for a step when its time is over', async () => {
     await expect(within(1, 'waiting', () => new Promise(() => undefined))).rejects.toThrow(TooLong);
     await expect(within(60_000, 'failing', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await within(60_000, 'answering', async () => 5)).toBe(5);
   });
 
-  it('ends a process that is stuck: a mutant counts as killed by it, anything else as not played', async () => {
+  it('ends a stuck process: an active mutant is then treated as killed, anything else as not played', async () => {
     const box = mkdtempSync(join(tmpdir(), 'keystead-mutants-'));
     const program = join(box, 'worker.js');
     writeFileSync(program, worker);
@@ -116,7 +116,7 @@ describe('what plays mutants', () => {
     }
   });
 
-  it('goes on with the files it has loaded, then with files that no worker has begun', () => {
+  it('continues with the files it has loaded, then with files that no worker has started', () => {
     const rows = new Rows(['S1.1', 'S2.1', 'S2.2', 'S2.3', 'S1.2'].map((id) => rowOf(id)));
     const first = rows.next(undefined);
     const second = rows.next(undefined);

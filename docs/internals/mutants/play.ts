@@ -77,7 +77,7 @@ export class Player {
         reached ||= wasReached();
         this.putInForce(undefined);
         if (failure === undefined) continue;
-        // It counts only if the tests pass without the mutant.
+        // A failed set-up is treated as a kill only if the tests pass without the mutant.
         if (failure instanceof SetUpFailed) await this.requireHealth(row, suite, manner, limitMs);
         killed = true;
         this.kills.set(suite, (this.kills.get(suite) ?? 0) + 1);
@@ -135,7 +135,7 @@ export class Player {
   }
 }
 
-/** How the tests of a row pass without a mutant. */
+/** The manner in which the tests of a row pass without a mutant: by themselves, or after others. */
 async function mannerOf(suite: Suite, row: string, file: string): Promise<Manner> {
   const run = async (manner: Manner) => {
     await suite.prepare();

@@ -6,7 +6,10 @@ const dist = path.join(import.meta.dirname, '..', 'dist');
 const parts = JSON.parse(readFileSync(path.join(dist, 'navigation.json'), 'utf8'));
 const first = ({ items }) => items[0].items[0].link;
 
-/** All of it next to every page, each part folded: people come from one part to another. The reference of the APIs has its own. */
+/**
+ * The whole navigation is next to every page, with each part folded, because people move between parts. The API
+ * reference has its own navigation.
+ */
 const isApi = ({ link }) => link.startsWith('/api/');
 const sidebar = {
   '/': parts.map(({ text, items }) => ({
@@ -24,7 +27,7 @@ export default defineConfig({
   srcDir: path.join(dist, 'pages'),
   outDir: path.join(dist, 'site'),
   cacheDir: path.join(dist, 'cache'),
-  // Relative addresses would need one folder depth for all; the site is served from wherever this says.
+  // Relative addresses would require that all pages have the same folder depth, so the site is served from this base.
   base: process.env.KEYSTEAD_DOCS_BASE ?? '/',
   cleanUrls: true,
   metaChunk: true,
@@ -40,7 +43,7 @@ export default defineConfig({
   },
 });
 
-/** Addresses of a part, as a pattern; those of the reference by the folder that they share. */
+/** A pattern for the addresses of a part; pages of the reference share a folder. */
 function linksOf({ items }) {
   const links = items.flatMap((group) =>
     group.items.map(({ link }) => (link.startsWith('/api/') ? '/api/' : `${link}$`)),
@@ -48,7 +51,7 @@ function linksOf({ items }) {
   return [...new Set(links)].map((link) => link.replaceAll('/', '\\/'));
 }
 
-/** Of the reference the index holds headings and summaries: its tables are read on their page. */
+/** The search index contains only headings and summaries of the reference, not its tables. */
 async function searched(source, env, markdown) {
   const text = await markdown.render(source, env);
   if (!env.relativePath.startsWith('api/')) return text;
@@ -58,7 +61,7 @@ async function searched(source, env, markdown) {
     .replace(/<p>Answers:.*?<\/p>/g, '');
 }
 
-/** Two braces in text are a template of our pages, not one of the site. */
+/** Double braces in text are templates on our pages, not Vue templates of the site. */
 function plainBraces(markdown) {
   const { text, code_inline: inline } = markdown.renderer.rules;
   const plain = (html) => html.replaceAll('{{', '&#123;&#123;');

@@ -103,8 +103,8 @@ export async function tryOut({ output, env, progress }: Context, options: Instal
       const { service } = await readHeader(file);
       const proof = proofOf(await readHeader(file), options, env);
       const server = await findDatabase(service, options, env);
-      const done = await inStages(progress, file, (stages) => drill(file, server, proof, stages));
-      results.push({ ...done, file: basename(file) });
+      const result = await inStages(progress, file, (stages) => drill(file, server, proof, stages));
+      results.push({ ...result, file: basename(file) });
     });
   } catch (error) {
     // Report what was restored before the failure.
@@ -232,7 +232,7 @@ async function inStages<T>(
   }
 }
 
-/** The seal key, which must be the backup's. */
+/** How to authenticate a backup. Throws `Problem` if the given seal key is not the key of the backup. */
 function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv): Proof {
   const sealKey = sealKeyOf(header.service, options, env);
   if (sealKey && header.sealKey !== undefined && fingerprintOf(sealKey) !== header.sealKey)

@@ -16,7 +16,7 @@ export interface Header {
   migrations: readonly string[];
   tables: readonly BackupTable[];
   sequences: readonly Sequence[];
-  /** Identifies the seal key of the content without revealing it; absent if it was not available. */
+  /** Identifies the seal key of the content without revealing it; absent if the key was not available. */
   sealKey?: string;
 }
 
@@ -71,7 +71,7 @@ export async function writeArchive(
   const gzip = createGzip();
   const target = file === '-' ? process.stdout : createWriteStream(file, { flags: 'wx', mode: 0o600 });
   const writing = pipeline(gzip, target);
-  // Awaited below; an earlier failure must not end the process.
+  // `writing` is awaited below. If it fails before that, the failure must not end the process.
   writing.catch(() => {});
   const lines = digests(sealKey);
   const put = async (line: BackupLine) => {
@@ -184,7 +184,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
       yield line;
     }
   } catch (error) {
-    // An input error can also surface here, by ending the loop; it is reported below. Others are rethrown.
+    // A read error of the file also ends this loop; it is reported below. Other errors are rethrown.
     if (error !== failure) throw error;
   } finally {
     source.destroy();

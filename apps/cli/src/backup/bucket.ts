@@ -109,10 +109,10 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
             (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
           );
           const whole = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
-          const done = await (await ask('POST', `${at(name)}?${upload}`, whole)).text();
+          const answer = await (await ask('POST', `${at(name)}?${upload}`, whole)).text();
           // S3 reports this error with status 200.
-          if (done.includes('<Error>'))
-            throw new Problem(`the store answered ${tag(done, 'Code')} at the end of the upload`);
+          if (answer.includes('<Error>'))
+            throw new Problem(`the store answered ${tag(answer, 'Code')} at the end of the upload`);
         } catch (error) {
           await ask('DELETE', `${at(name)}?${upload}`).catch(() => {});
           throw error;

@@ -11,7 +11,7 @@ interface Drilled {
   readonly file: string;
   readonly service: Header['service'];
   readonly madeAt: string;
-  /** All were read back. */
+  /** The number of restored rows. All of them were read back. */
   readonly rows: number;
   /** Number of values decrypted with the seal key; null if there was no key. */
   readonly opened: number | null;
@@ -73,7 +73,9 @@ function lookAt(url: string, header: Header, sealKey: Proof['sealKey'], read: (r
   });
 }
 
-/** Migrations since then may add and remove rows. */
+/**
+ * Compares the rows of the database with those of the backup, unless newer migrations may have added or removed rows.
+ */
 async function compare(
   file: string,
   header: Header,

@@ -39,7 +39,7 @@ export const folderShelf = (folder: string): Shelf => ({
   remove: async (name) => rmSync(join(folder, name)),
 });
 
-/** Removes all except the newest. Returns the removed ones. */
+/** Removes all backups of a service except the newest `keep`. Returns the names of the removed backups. */
 export async function forgetOld(shelf: Shelf, service: ServiceName, keep: number): Promise<string[]> {
   const old = backupsAmong(await shelf.names(), service).slice(keep);
   for (const name of old) await shelf.remove(name);
@@ -57,8 +57,8 @@ export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): 
 }
 
 /**
- * Works with backups as local files: the file itself, or the newest of each service in a folder or bucket, one after
- * the other. Objects of a bucket are downloaded temporarily. Throws `Problem` if there is none.
+ * Works with backups as local files: the file itself, or the newest backup of each service in a folder or bucket, one
+ * after the other. Objects of a bucket are downloaded temporarily. Throws `Problem` if there is no backup.
  */
 export async function withBackups(
   place: string,
@@ -87,7 +87,7 @@ export async function withBackups(
   }
 }
 
-/** Problems with one of several backups name it. */
+/** Adds the name of the backup to the message of a failure, because there may be several backups. */
 async function about(name: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -6,7 +6,7 @@ import type { Batch, Header } from './archive';
 const SAMPLES = 20;
 const FINGERPRINT_DIGITS = 16;
 
-/** Tables of each service with values that open one by one, and the cell each row's value is bound to. */
+/** Tables of each service whose values can be opened one by one, and the row that each value is bound to. */
 const samples: Record<Header['service'], Record<string, { column: string; row: (field: Field) => string }>> = {
   secrets: { entry: { column: 'sealed', row: (field) => `${field('mount_id')}/${field('path')}` } },
   workspaces: {
@@ -34,7 +34,7 @@ export function findSealKey(prefix: string, file: string | undefined, env: NodeJ
   }
 }
 
-/** Opens a backup's keyring with a seal key, and some of its values with the keyring while it is read. */
+/** Opens a backup's keyring with a seal key. While the backup is read, it opens some of its values with the keyring. */
 export class SealCheck {
   private keyring: Keyring | undefined;
   private readonly waiting: { cell: Cell; sealed: Buffer }[] = [];

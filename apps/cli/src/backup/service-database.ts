@@ -48,8 +48,8 @@ export async function findDatabase(service: ServiceName, where: Where, env: Node
 }
 
 /**
- * Works with the database to restore into. For a data folder it is created as by `npm start`, on a server that runs in
- * the meantime.
+ * Works with the database to restore into. With a data folder, a server runs there during the work, and the database is
+ * created as by `npm start`.
  */
 export async function withNewDatabase<T>(
   service: ServiceName,
@@ -106,7 +106,7 @@ function refuseBoth({ databaseUrl, data }: Where): void {
 
 function checked(url: string): string {
   const wrong = wrongWithDatabaseUrl(url);
-  // It may hold a password, so it is not repeated.
+  // The address may hold a password, so the message does not repeat it.
   if (wrong) throw new Problem(`the address of the database ${wrong}`);
   return url;
 }
@@ -220,7 +220,10 @@ async function refuseUsed(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** Newer migrations are applied to its data; migrations unknown to this version are refused. */
+/**
+ * Throws `Problem` if the backup contains migrations that this version does not know. Older backups are accepted,
+ * because the missing migrations are applied after the restore.
+ */
 function refuseNewer(header: Header, migrations: string): void {
   const ownNames = new Set(readdirSync(migrations));
   const unknown = header.migrations.filter((name) => !ownNames.has(name));

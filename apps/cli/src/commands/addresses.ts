@@ -106,7 +106,7 @@ export const addressCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** The list with a name. Throws `Problem` if there is none, or more than one. */
+/** The address list with this name. Throws `Problem` if no list or more than one list has this name. */
 async function listOf(context: Context, service: Remote, flags: AddressFlags, name: string): Promise<RemoteResource> {
   const all = await service.list(`organizations/${organizationOf(context, flags)}/cidr-range-lists`);
   const [found, another] = all.filter(({ id, attributes }) => attributes?.name === name || id === name);

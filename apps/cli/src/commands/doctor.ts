@@ -62,7 +62,7 @@ function at(context: Context, address: string): Context {
   return { ...context, settings, client: new Client(settings) };
 }
 
-/** If the environment contains a service's settings: whether other machines can impersonate its proxy. */
+/** Checks whether other machines can impersonate the proxy of a service, if the environment contains its settings. */
 function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
   const prefix = service.toUpperCase();
   if (!env[`${prefix}_TRUSTED_PROXIES`]) return;

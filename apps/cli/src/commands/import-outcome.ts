@@ -38,7 +38,7 @@ function plural(kind: string): string {
   return kind.endsWith('s') ? `${kind}es` : `${kind}s`;
 }
 
-/** Without a terminal, a line is printed for every this many things. */
+/** Without a terminal, one line is printed for this many items. */
 const TOLD_EVERY = 1_000;
 
 /** Shows the progress of an import: on one line of a terminal, otherwise with a line for each place. */
@@ -64,7 +64,7 @@ export class ImportProgress {
     this.line.at(0);
   }
 
-  /** One item of the place is done. */
+  /** Counts one item of the place as done. */
   step(): void {
     this.done += 1;
     this.line.at(this.done, this.what);

@@ -35,8 +35,8 @@ export async function findKvPath(context: Context, path: string, mount?: string)
 }
 
 /**
- * The message if no engine is mounted at a path, because the service answers only 403. Undefined if there is an engine,
- * or if the caller may not list engines.
+ * The problem to report if no engine is mounted at a path. The service itself answers only 403. Undefined if there is
+ * an engine, or if the caller may not list engines.
  */
 async function noMountAt({ client }: Context, path: string): Promise<Problem | undefined> {
   const { status, body } = await client.get('sys/mounts', { unwrapped: true, accept: [403] });
@@ -48,7 +48,7 @@ async function noMountAt({ client }: Context, path: string): Promise<Problem | u
   );
 }
 
-/** The same, but refuses engines without versions. */
+/** Like `findKvPath`, but refuses engines without versions. */
 export async function findVersioned(context: Context, path: string, mount?: string): Promise<KvPath> {
   const found = await findKvPath(context, path, mount);
   if (found.versioned) return found;

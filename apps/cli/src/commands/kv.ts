@@ -202,7 +202,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** `kv move` and `kv copy`: atomic. */
+/** Declares `kv move` or `kv copy`. Both are atomic. */
 function relocation(verb: 'move' | 'copy', help: string, flags: CommandSpec['flags']): CommandSpec {
   return {
     name: `kv ${verb}`,

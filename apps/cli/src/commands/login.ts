@@ -164,7 +164,7 @@ async function tokenOf(context: Context, answer: ServiceResponse): Promise<strin
   return auth.client_token;
 }
 
-/** A password on the command line would be visible to every user who lists the processes. */
+/** Refuses a password on the command line, where every user who lists the processes could see it. */
 function refuseVisible(name: string, values: readonly string[]): void {
   const argument = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
   if (argument === undefined || argument === '-' || argument.startsWith('@')) return;

@@ -38,10 +38,10 @@ export async function signInAtProvider(context: Context, mount: string, fields: 
   try {
     const redirect_uri = listener?.address ?? `${context.settings.address}/v1/auth/${mount}/oidc/callback`;
     const body = { ...(fields.role ? { role: fields.role } : {}), redirect_uri, client_nonce: nonce };
-    const begun = await context.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
-    const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
+    const answer = await context.client.post(`auth/${mount}/oidc/auth_url`, body, { anonymous: true });
+    const { auth_url: url, state, user_code, poll_interval } = answer.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
-      const why = begun.body?.warnings?.[0] ?? 'the service returned no address';
+      const why = answer.body?.warnings?.[0] ?? 'the service returned no address';
       throw new Problem(`${why}: ask an administrator to allow ${redirect_uri}`, exitCodes.refused);
     }
     lead(context, url, fields.skip_browser);

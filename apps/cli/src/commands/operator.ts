@@ -48,9 +48,9 @@ export const operatorCommands: readonly CommandSpec[] = [
       if (options.decode !== undefined) return decode(context, options.decode);
       if (options.init) return showBegun(context, await begin(context, options));
       if (options.nonce) return giveShares(context, { nonce: options.nonce });
-      const begun = await begin(context, options);
-      context.output.note(`started attempt ${String(begun.nonce)}`);
-      return giveShares(context, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
+      const attempt = await begin(context, options);
+      context.output.note(`started attempt ${String(attempt.nonce)}`);
+      return giveShares(context, { nonce: String(attempt.nonce), otp: String(attempt.otp ?? '') });
     },
   },
 ];
@@ -74,13 +74,13 @@ async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Pr
   return (await context.client.post(ATTEMPT, body, anonymous)).body ?? {};
 }
 
-function showBegun({ output }: Context, begun: ResponseBody): void {
-  output.show(begun, {
-    nonce: begun.nonce,
-    ...(begun.otp ? { 'one-time password': begun.otp } : { 'encrypted to': begun.pgp_fingerprint }),
-    shares: progressOf(begun),
+function showBegun({ output }: Context, attempt: ResponseBody): void {
+  output.show(attempt, {
+    nonce: attempt.nonce,
+    ...(attempt.otp ? { 'one-time password': attempt.otp } : { 'encrypted to': attempt.pgp_fingerprint }),
+    shares: progressOf(attempt),
   });
-  if (begun.otp) output.note('Shown only once. Keep the password secret: it decodes the token.');
+  if (attempt.otp) output.note('Shown only once. Keep the password secret: it decodes the token.');
 }
 
 function showStatus({ output }: Context, status: ResponseBody): void {
@@ -96,7 +96,7 @@ const progressOf = (facts: ResponseBody): string =>
   `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
 
 async function cancel(context: Context, nonce: string | undefined): Promise<void> {
-  // Names the attempt if it is known, because another may have replaced it.
+  // The request names the attempt if it is known: a different attempt that has replaced it is not cancelled.
   const attemptNonce = nonce ?? ((await statusOf(context)).nonce as string | undefined);
   await context.client.delete(ATTEMPT, { ...anonymous, ...(attemptNonce ? { body: { nonce: attemptNonce } } : {}) });
   context.output.note('cancelled');
@@ -121,8 +121,8 @@ async function giveShares(context: Context, attempt: { nonce: string; otp?: stri
     }
     showToken(context, facts, otp);
   } catch (error) {
-    const left = await statusOf(context).catch((): ResponseBody => ({}));
-    if (left.started && left.nonce === nonce) {
+    const current = await statusOf(context).catch((): ResponseBody => ({}));
+    if (current.started && current.nonce === nonce) {
       const withOtp = otp ? `, then --decode with the one-time password ${otp}` : '';
       output.note(`to continue: ${command} --nonce ${nonce}${withOtp}; --cancel cancels it`);
     }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { formatPolicy } from './policy-format';
 
 describe('the form of a policy', () => {
-  it('has levels, single spaces and single empty lines, and keeps comments, texts and lines', () => {
+  it('has indentation, single spaces and single empty lines, and keeps comments, strings and lines', () => {
     const ugly = `# who reads
 
 
@@ -33,13 +33,13 @@ path "x" { policy = "write" }
     expect(formatPolicy('path "a" {}')).toBe('path "a" {}\n');
   });
 
-  it('of a list over several lines and of a long text is kept', () => {
+  it('does not change a list over several lines and a long string', () => {
     const text =
       'path "a" {\n  capabilities = [\n    "read",\n    "list",\n  ]\n  comment = <<X\n   as } it is\nX\n}\n';
     expect(formatPolicy(text)).toBe(text);
   });
 
-  it('of JSON is that of JSON', () => {
+  it('of a policy in JSON is formatted JSON', () => {
     expect(formatPolicy('{"path":{"a":{"capabilities":["read"]}}}')).toContain('\n  "path": {\n');
     expect(() => formatPolicy('{"path":')).toThrow('not JSON');
   });
@@ -49,7 +49,7 @@ path "x" { policy = "write" }
     ['path "a" {\n]', 'line 2: ] closes nothing'],
     ['path "a', 'line 1: '],
     ['}', 'line 1: } closes nothing'],
-  ])('is none where %j is not a policy', (text, message) => {
+  ])('does not exist for %j, which is not a policy', (text, message) => {
     expect(() => formatPolicy(text)).toThrow(message);
   });
 });

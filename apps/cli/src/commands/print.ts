@@ -47,9 +47,9 @@ export function printField({ output }: Context, fields: Record<string, unknown>,
 }
 
 /** Confirms that something was done, or prints the answer. */
-export function printOrSay(context: Context, answer: ServiceResponse, done: string): void {
+export function printOrSay(context: Context, answer: ServiceResponse, message: string): void {
   if (answer.body) print(context, answer);
-  else context.output.note(done);
+  else context.output.note(message);
 }
 
 function fieldsOf(body: NonNullable<ServiceResponse['body']>): Record<string, unknown> {

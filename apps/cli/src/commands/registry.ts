@@ -57,11 +57,11 @@ export const registryCommands: readonly CommandSpec[] = [
         const attributes = { name, provider, 'registry-name': 'private' };
         await service.create(under, { type: 'registry-modules', attributes });
       }
-      const made = await service.create(`registry-modules/${organization}/${name}/${provider}/versions`, {
+      const created = await service.create(`registry-modules/${organization}/${name}/${provider}/versions`, {
         type: 'registry-module-versions',
         attributes: { version: number, ...(flags.commit ? { 'commit-sha': flags.commit } : {}) },
       });
-      await service.upload(linkOf(made, 'upload'), bytes);
+      await service.upload(linkOf(created, 'upload'), bytes);
       context.output.note(`published: ${module} ${number}, SHA-256 ${sha256(bytes)}`);
     },
   },
@@ -93,15 +93,15 @@ export const registryCommands: readonly CommandSpec[] = [
       if (sum !== subject.digest.sha256) {
         throw new Problem(`the archive has SHA-256 ${sum}; signed is ${subject.digest.sha256}`, exitCodes.refused);
       }
-      const { externalParameters: said, resolvedDependencies } = statement.predicate.buildDefinition;
+      const { externalParameters: parameters, resolvedDependencies } = statement.predicate.buildDefinition;
       const [source] = resolvedDependencies;
       context.output.show(statement, {
         verified: `${module} ${number}`,
         sha256: sum,
         published: statement.predicate.runDetails.metadata.finishedOn,
-        by: said.publisher?.type === 'system' ? 'a tag of the repository' : said.publisher?.name,
+        by: parameters.publisher?.type === 'system' ? 'a tag of the repository' : parameters.publisher?.name,
         ...(source ? { repository: source.uri, commit: source.digest.gitCommit } : {}),
-        ...(said.claimedCommit ? { 'commit, not checked': said.claimedCommit } : {}),
+        ...(parameters.claimedCommit ? { 'commit, not checked': parameters.claimedCommit } : {}),
       });
     },
   },
@@ -175,7 +175,7 @@ export const registryCommands: readonly CommandSpec[] = [
         const attributes = { name, namespace: owner, 'registry-name': registry };
         await service.create(under, { type: 'registry-providers', attributes });
       }
-      const made = await service.create(`${at}/versions`, {
+      const created = await service.create(`${at}/versions`, {
         type: 'registry-provider-versions',
         attributes: {
           version: number,
@@ -183,8 +183,8 @@ export const registryCommands: readonly CommandSpec[] = [
           ...(flags.protocols ? { protocols: flags.protocols.split(',') } : {}),
         },
       });
-      await service.upload(linkOf(made, 'shasums-upload'), sums);
-      await service.upload(linkOf(made, 'shasums-sig-upload'), signature);
+      await service.upload(linkOf(created, 'shasums-upload'), sums);
+      await service.upload(linkOf(created, 'shasums-sig-upload'), signature);
       for (const filename of archives) {
         const [os = '', arch = ''] = filename.slice(prefix.length, -'.zip'.length).split('_');
         const bytes = readFileSync(join(folder, filename));
@@ -230,7 +230,10 @@ function statementIn(envelope: Buffer, keySet: Buffer): Provenance {
   return statement;
 }
 
-/** Throws if something is not in its format. */
+/**
+ * The statement in an envelope; undefined if none of the keys signed it. Throws if the envelope or the key set is
+ * malformed.
+ */
 function signedStatement(envelope: Buffer, keySet: Buffer): Provenance | undefined {
   const { payloadType, payload, signatures } = JSON.parse(envelope.toString()) as {
     payloadType: string;

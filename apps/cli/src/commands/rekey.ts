@@ -20,9 +20,7 @@ interface StartOptions {
 const WRONG_SHARE = 2;
 const RECOVERY = 'sys/rekey-recovery-key';
 
-/**
- * `operator rekey …`: new recovery key shares for old ones. The command prompts for shares; they are never arguments.
- */
+/** `operator rekey …`: replaces the recovery key shares. The command prompts for shares; they are never arguments. */
 export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey',
@@ -54,10 +52,10 @@ export const rekeyCommands: readonly CommandSpec[] = [
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
         throw new Problem('no rekey with this nonce is running', 2);
       }
-      const begun = before.started ? before : await start(context, options);
+      const attempt = before.started ? before : await start(context, options);
       context.output.note(before.started ? 'continuing the rekey in progress' : 'rekey started');
-      const verification = begun.verification_nonce as string | undefined;
-      const result = verification ? begun : await collect(context, begun);
+      const verification = attempt.verification_nonce as string | undefined;
+      const result = verification ? attempt : await collect(context, attempt);
       if (!verification) showShares(context, result);
       if (result.verification_nonce) await verify(context);
       context.output.note('done: the new shares are valid, the old ones are not');
@@ -121,12 +119,12 @@ async function start({ client }: Context, options: StartOptions): Promise<Respon
   return body ?? {};
 }
 
-async function collect({ client, ask, output }: Context, begun: ResponseBody): Promise<ResponseBody> {
-  let sharesGiven = numberIn(begun, 'progress');
-  const required = numberIn(begun, 'required');
+async function collect({ client, ask, output }: Context, attempt: ResponseBody): Promise<ResponseBody> {
+  let sharesGiven = numberIn(attempt, 'progress');
+  const required = numberIn(attempt, 'required');
   for (;;) {
     const key = await ask(`Current share ${sharesGiven + 1} of ${required}`);
-    const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: begun.nonce });
+    const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: attempt.nonce });
     if (body?.complete) return body;
     const newCount = numberIn(body ?? {}, 'progress');
     if (newCount < sharesGiven) throw new Problem('the shares do not match; give them again', 2);

@@ -43,13 +43,13 @@ const dataVerbs = {
   hide: {
     action: 'soft-delete',
     help: 'Soft-delete the log and results of a run. They are removed after seven days unless restored.',
-    done: 'hidden',
+    outcome: 'hidden',
   },
-  restore: { action: 'restore', help: 'Restore the soft-deleted log and results of a run.', done: 'restored' },
+  restore: { action: 'restore', help: 'Restore the soft-deleted log and results of a run.', outcome: 'restored' },
   purge: {
     action: 'permanently-delete',
     help: 'Remove the soft-deleted log and results of a run permanently.',
-    done: 'deleted',
+    outcome: 'deleted',
   },
 } as const;
 
@@ -72,12 +72,12 @@ export const runCommands: readonly CommandSpec[] = [
     },
     args: { '[configuration]': configurationHelp },
     examples: ['run create -organization=harbour -workspace=web -follow .', 'run create -plan-only'],
-    async run(context, flags: RunFlags, given?: string) {
+    async run(context, flags: RunFlags, argument?: string) {
       const service = findService(context);
-      if (given !== undefined && flags.configuration !== undefined)
+      if (argument !== undefined && flags.configuration !== undefined)
         throw new Problem('two configurations are given: by --configuration, and without a name');
       const workspace = await workspaceOf(context, service, flags);
-      const files = given ?? flags.configuration;
+      const files = argument ?? flags.configuration;
       const configuration = files && (await upload(service, workspace, files));
       const found = await service.create('runs', {
         type: 'runs',
@@ -184,7 +184,7 @@ export const runCommands: readonly CommandSpec[] = [
     },
   },
   ...Object.entries(dataVerbs).map(
-    ([verb, { action, help, done }]): CommandSpec => ({
+    ([verb, { action, help, outcome }]): CommandSpec => ({
       name: `run ${verb}`,
       help,
       args: one,
@@ -195,7 +195,7 @@ export const runCommands: readonly CommandSpec[] = [
         const [path, name] = flags.apply ? ['applies', 'apply'] : ['plans', 'plan'];
         const phase = relation(await runOf(service, id), name);
         await service.act(`${path}/${phase}/actions/${action}-backing-data`);
-        context.output.note(`${done}: the ${name} of ${id}`);
+        context.output.note(`${outcome}: the ${name} of ${id}`);
       },
     }),
   ),
@@ -208,7 +208,7 @@ async function newestRun(context: Context, service: Remote, flags: RunFlags): Pr
   return newest;
 }
 
-/** Refuses a run that is not of the workspace that the flags name. */
+/** Refuses a run that does not belong to the workspace in the flags. */
 async function refuseOther(context: Context, service: Remote, flags: RunFlags, run: RemoteResource): Promise<void> {
   const { id } = await workspaceOf(context, service, flags);
   if (relation(run, 'workspace') !== id)
@@ -264,7 +264,7 @@ interface LoggedPhase {
   readonly text: LogText;
   offset: number;
   isWhole: boolean;
-  /** Nothing will be added, not even the plan after its log. */
+  /** No more text will follow: neither log lines nor the plan that is printed after its log. */
   isDone: boolean;
 }
 
@@ -317,10 +317,10 @@ class Log {
    * Prints the plan after the log of its phase. If the plan cannot be read, prints the messages in the log about it.
    */
   private async planOf({ path, text }: LoggedPhase): Promise<string> {
-    const held = text.held();
-    if (held === '' || !path.startsWith('plans/')) return '';
+    const messages = text.takePlanned();
+    if (messages === '' || !path.startsWith('plans/')) return '';
     const plan = await this.service.download(`/api/v2/${path}/json-output-redacted`);
-    return plan && plan.length > 0 ? `${planText(parseExact(plan.toString()) as RedactedPlan)}\n` : held;
+    return plan && plan.length > 0 ? `${planText(parseExact(plan.toString()) as RedactedPlan)}\n` : messages;
   }
 
   private get isRaw(): boolean {

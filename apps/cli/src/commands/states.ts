@@ -19,7 +19,7 @@ interface StateFlags extends ServiceFlags {
   force?: boolean;
 }
 
-// Larger ones are uploaded to a separate link.
+// Larger states are uploaded to a separate link.
 const INLINE_BYTES = 1024 * 1024;
 const columns = ['serial', 'status', 'created-at', 'size', 'terraform-version'];
 
@@ -148,7 +148,7 @@ async function versionOf(
   return service.get(path);
 }
 
-/** Runs work under the lock. A lock that the caller already holds is kept. */
+/** Locks the workspace while `work` runs. A lock that the caller already holds is kept. */
 async function underLock<T>(service: Remote, { id, attributes }: RemoteResource, work: () => Promise<T>): Promise<T> {
   if (attributes?.locked) return work();
   await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });

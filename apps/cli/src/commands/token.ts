@@ -188,7 +188,7 @@ export const tokenCommands: readonly CommandSpec[] = [
 /** The format of tokens of this and similar services. */
 const tokenForm = /^(hv[sbr]|[sbr])\.[\w-]{20,}(\.\w+)?$/;
 
-/** `token` is `client_token` in the answer. */
+/** The field of the answer to print. The answer calls the field `token` `client_token`. */
 function fieldOf({ field: name }: CreateFlags): string | undefined {
   return name === 'token' ? 'client_token' : name === 'token_accessor' ? 'accessor' : name;
 }

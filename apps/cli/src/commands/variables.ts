@@ -69,8 +69,8 @@ export const variableCommands: readonly CommandSpec[] = [
         const text = typeof value === 'string' ? value : exactJson(value);
         return { key, value: text, hcl: hcl || typeof value !== 'string' };
       });
-      const done = await setAll(service, id, assignments, { env: flags.env, sensitive, description });
-      context.output.note(done);
+      const summary = await setAll(service, id, assignments, { env: flags.env, sensitive, description });
+      context.output.note(summary);
     },
   },
   {
@@ -106,11 +106,11 @@ export const variableCommands: readonly CommandSpec[] = [
       const assignments = isEnv ? readDotEnv(text, file) : readVariableFile(text, file);
       const service = findService(context);
       const { id } = await workspaceOf(context, service, flags);
-      const done = await setAll(service, id, assignments, {
+      const summary = await setAll(service, id, assignments, {
         env: isEnv || flags.env,
         sensitive: flags.sensitive ?? false,
       });
-      context.output.note(done);
+      context.output.note(summary);
     },
   },
 ];

@@ -126,7 +126,7 @@ async function checkSchema(client: pg.Client, service: ServiceName, findings: Fi
     );
     const applied = new Set(rows.map(({ name }) => name));
     const newer = [...applied].filter((name) => !ownNames.has(name));
-    const lacking = [...ownNames].filter((name) => !applied.has(name));
+    const missing = [...ownNames].filter((name) => !applied.has(name));
     findings.check(
       'critical',
       newer.length > 0,
@@ -136,9 +136,9 @@ async function checkSchema(client: pg.Client, service: ServiceName, findings: Fi
     );
     findings.check(
       'critical',
-      lacking.length > 0,
+      missing.length > 0,
       'its tables are of this version',
-      `its tables are older: ${lacking.length} migrations are missing`,
+      `its tables are older: ${missing.length} migrations are missing`,
       'run the command migrate of the service, or let it start with …_MIGRATE=on',
     );
   });

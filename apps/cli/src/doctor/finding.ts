@@ -31,7 +31,7 @@ export class Findings {
   }
 }
 
-/** The most severe first, otherwise in the order in which they were found. */
+/** Sorts findings: the most severe first, equally severe ones in the order in which they were found. */
 export function inOrder(findings: readonly Finding[]): Finding[] {
   return severities.flatMap((severity) => findings.filter((one) => one.severity === severity));
 }

@@ -47,7 +47,7 @@ export class Remote {
     readonly name: string,
     private readonly address: string,
     private readonly token: string,
-    /** Without retries, because a user waits for the answer. */
+    /** `patient: false` turns retries off, because a user waits for the answer. */
     private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is not an address: use https://host`);
@@ -82,7 +82,7 @@ export class Remote {
       const paging = answer?.meta?.pagination;
       total = paging?.['total-count'] ?? items.size;
       const goesOn = paging?.['next-page'] != null || page < (paging?.['total-pages'] ?? 1);
-      // A server that ignores the requested page would return the same one forever.
+      // A server that ignores the requested page would return the same page forever.
       if (goesOn && items.size > before) continue;
       return { items: [...items.values()], absent: false, unknown, withheld: Math.max(0, total - items.size) };
     }
@@ -172,7 +172,7 @@ export class Remote {
   private async send(target: URL, call: RemoteRequest): Promise<RemoteResponse> {
     const { method, body, type, accept, signed, timeout = CALL_TIMEOUT_MS } = call;
     const headers = {
-      // A kept connection may close at the moment it is used, and then a write is not sent again.
+      // A kept-alive connection may close just when it is used, and a write is not sent again.
       Connection: 'close',
       ...(accept ? { Accept: accept } : {}),
       ...(signed ? { Authorization: `Bearer ${this.token}` } : {}),
@@ -203,7 +203,10 @@ export class Remote {
     return new Problem(message, exitCodes.unreachable);
   }
 
-  /** Names the host that was called: links may lead to a host other than the service's. */
+  /**
+   * The problem to report if a host does not answer. It names the host, because links may lead to a host other than the
+   * service's.
+   */
   private silence(target: URL, error: Error): Problem {
     const link = `${target.host}, the host of a link from ${this.name} (WORKSPACES_PUBLIC_URL),`;
     const host = this.isOurs(target) ? this.name : link;

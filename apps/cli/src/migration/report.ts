@@ -18,7 +18,7 @@ export class Report {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
   }
 
-  /** It already existed: from an earlier run, or another user. */
+  /** Counts an object that already existed: from an earlier run, or another user. */
   skip(kind: string, count = 1): void {
     if (count > 0) this.present[kind] = (this.present[kind] ?? 0) + count;
   }
@@ -42,7 +42,7 @@ export class Report {
     this.missed.set(kind, unknown || (this.missed.get(kind) ?? false));
   }
 
-  /** Whether the other server does not have such resources. */
+  /** Whether the other server does not have this kind of resource. */
   isUnknown(kind: string): boolean {
     return this.missed.get(kind) ?? false;
   }

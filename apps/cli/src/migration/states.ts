@@ -19,7 +19,7 @@ interface Pair {
 
 interface StateCopy {
   version: RemoteResource;
-  /** Its serial does not follow the previous one: the state was rolled back to it. */
+  /** The state's serial does not follow the previous one: the state was rolled back to it. */
   force: boolean;
 }
 
@@ -46,7 +46,7 @@ const listOf = (organization: string, name: string) =>
   `state-versions?filter%5Borganization%5D%5Bname%5D=${encodeURIComponent(organization)}` +
   `&filter%5Bworkspace%5D%5Bname%5D=${encodeURIComponent(name)}`;
 
-/** The states to copy, oldest first. The current one is the last, with any serial. */
+/** The states to copy, oldest first. The current state is last, regardless of its serial. */
 async function statesThere(job: Import, label: string, { organization, source }: Pair): Promise<RemoteResource[]> {
   const current = await job.from.find(`workspaces/${source.id}/current-state-version`);
   if (!current) return [];
@@ -122,7 +122,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const created = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
-      // The lineage in the file, if the two differ.
+      // The serial and the lineage in the file take precedence over those in the list.
       serial: state.serial ?? serial,
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
@@ -131,7 +131,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
     },
   });
   const target = created.attributes['hosted-state-upload-url'];
-  // None if the state was sent with the request, or uploaded before.
+  // There is no upload link if the state was sent with the request, or uploaded before.
   if (typeof target === 'string') await job.to.upload(target, bytes);
   job.report.add('state version');
 }

@@ -26,7 +26,7 @@ export async function copyTags(
   job.report.add('tag', count);
 }
 
-/** Returns how many were attached. */
+/** Attaches tags. Returns how many were attached. */
 async function attach(job: Import, label: string, path: string, names: readonly string[]): Promise<number> {
   try {
     await job.to.act(path, { data: names.map((name) => ({ type: 'tags', attributes: { name } })) });

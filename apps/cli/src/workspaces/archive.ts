@@ -12,7 +12,7 @@ export async function archiveAt(path: string): Promise<Buffer> {
   return bytes;
 }
 
-/** By the tar of this system. */
+/** Packs a folder with this system's `tar`. */
 async function packed(folder: string): Promise<Buffer> {
   const leftOut = ['.git', '.terraform'].map((name) => `--exclude=./${name}`);
   const tar = spawn('tar', ['-czf', '-', '-C', folder, ...leftOut, '.'], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -31,19 +31,19 @@ terraform_data.stone: Creating…
 last line`;
 
 describe('the text of a log', () => {
-  it.each([1, 2, 7, 4096])('says what the tool says, however it is cut: in pieces of %d bytes', (size) => {
+  it.each([1, 2, 7, 4096])('is the output of the tool, regardless of how it arrives: in pieces of %d bytes', (size) => {
     const text = new LogText();
     let said = '';
     for (let at = 0; at < log.length; at += size) said += text.take(log.subarray(at, at + size));
     expect(said + text.end()).toBe(expected);
   });
 
-  it('is as the tool wrote it where that is wanted', () => {
+  it('is unchanged on request', () => {
     const text = new LogText(true);
     expect(text.take(log) + text.end()).toBe(log.toString().slice(1, -1));
   });
 
-  it('holds back what is planned, and prints outputs as the tool does', () => {
+  it('omits the planned changes, and prints outputs as the tool does', () => {
     const text = new LogText();
     const lines = [
       { '@message': 'a: Plan to create', type: 'planned_change' },
@@ -78,10 +78,10 @@ EOT
   ]
 }
 `);
-    expect(text.held()).toBe('a: Plan to create\nPlan: 1 to add\nOutputs: 1\n');
+    expect(text.takePlanned()).toBe('a: Plan to create\nPlan: 1 to add\nOutputs: 1\n');
   });
 
-  it('keeps a line that is not whole until it is', () => {
+  it('holds an incomplete line back until it is complete', () => {
     const text = new LogText();
     expect(text.take(Buffer.from('half'))).toBe('');
     expect(text.take(Buffer.from(' a line\n'))).toBe('half a line\n');

@@ -25,35 +25,35 @@ interface Structured {
  */
 export class LogText {
   private readonly letters = new StringDecoder();
-  private begun = '';
+  private unfinishedLine = '';
   private readonly planned: string[] = [];
 
-  /** `raw`: unchanged. */
+  /** `raw`: the text is returned unchanged. */
   constructor(private readonly raw = false) {}
 
   /** The text of all complete lines. The marks at the start and end of a log are removed. */
   take(bytes: Buffer): string {
-    const lines = (this.begun + this.letters.write(bytes).replace(/[\u0002\u0003]/g, '')).split('\n');
-    this.begun = lines.pop() ?? '';
+    const lines = (this.unfinishedLine + this.letters.write(bytes).replace(/[\u0002\u0003]/g, '')).split('\n');
+    this.unfinishedLine = lines.pop() ?? '';
     return lines.map((line) => this.read(line, '\n')).join('');
   }
 
   /** The rest of the text, at the end of the log. */
   end(): string {
-    const rest = this.begun;
-    this.begun = '';
+    const rest = this.unfinishedLine;
+    this.unfinishedLine = '';
     return rest === '' ? '' : this.read(rest, '');
   }
 
   /** The held-back messages about planned changes, for a plan that cannot be read. */
-  held(): string {
+  takePlanned(): string {
     return this.planned.splice(0).join('');
   }
 
   private read(line: string, end: string): string {
     const parsed = this.raw ? undefined : structured(line);
     if (!parsed) return line + end;
-    // The lines above it name the version, too.
+    // Not shown: the lines above it already name the version.
     if (parsed.type === 'version') return '';
     if (!isOfPlan(parsed)) return readable(parsed) + end;
     this.planned.push(`${parsed['@message']}\n`);
@@ -70,7 +70,10 @@ function structured(line: string): Structured | undefined {
   }
 }
 
-/** An apply also begins with lines about planned changes. Outputs of a plan have no values. */
+/**
+ * Whether a line is about planned changes or outputs. The log of an apply also begins with such lines. Outputs of a
+ * plan have no values.
+ */
 function isOfPlan({ type, changes, outputs }: Structured): boolean {
   if (type === 'planned_change' || type === 'resource_drift') return true;
   if (type === 'change_summary') return changes?.operation === 'plan';

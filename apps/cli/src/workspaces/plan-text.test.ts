@@ -117,11 +117,11 @@ Plan: 0 to add, 1 to change, 0 to destroy.
       'because cloud_server.web is not in configuration',
     ],
     [{ actions: ['no-op'], before, after: before, importing: { id: 'i-1' } }, undefined, 'imported from "i-1"'],
-  ])('says why: %#', (change, action_reason, why) => {
+  ])('gives the reason of a change: case %#', (change, action_reason, why) => {
     expect(planOf(change, { action_reason })).toContain(`  # (${why})\n`);
   });
 
-  it('says that nothing changes, or what changed outside', () => {
+  it('reports that nothing changes, or what changed outside', () => {
     expect(planText({})).toContain('No changes. Your infrastructure matches the configuration.');
     const drift = { ...server, change: { actions: ['update'], before, after: { ...before, size: 'huge' } } };
     const text = planText({ resource_drift: [drift], provider_schemas });

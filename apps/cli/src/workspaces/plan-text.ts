@@ -146,7 +146,7 @@ export function planText(plan: RedactedPlan): string {
   ].join('\n');
 }
 
-/** A plan without changes, or one that only updates the state with changes made outside. */
+/** The text for a plan without changes, or for one that only updates the state with changes made outside. */
 function driftText({ resource_drift: drift = [], provider_schemas: schemas }: RedactedPlan): string {
   const changed = drift.filter(({ change }) => !sameValue(change.before, change.after));
   const shown = changed.flatMap((resource) => resourceText(resource, schemas) ?? []);

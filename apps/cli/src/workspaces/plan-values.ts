@@ -79,7 +79,7 @@ function part(change: Change, key: string | number): Change {
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The change from an element of the list before to one of the list after. */
+/** The change from an element of the old list to an element of the new list. */
 function pairOf(change: Change, one: number | undefined, other: number | undefined): Change {
   const { before, before_sensitive } = one === undefined ? ({} as Change) : part(change, one);
   const { after, after_sensitive, after_unknown } = other === undefined ? ({} as Change) : part(change, other);
@@ -143,8 +143,8 @@ function renderWhole(
 ): readonly string[] {
   if (!isBranch(value)) return typeof value === 'string' ? stringLines(value, symbol) : [exactJson(value ?? null)];
   const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  const gone = symbol === '-';
-  const change: Change = gone
+  const isRemoved = symbol === '-';
+  const change: Change = isRemoved
     ? { before: value, before_sensitive: sensitive }
     : { after: value, after_sensitive: sensitive, after_unknown: unknown };
   const same: Change = symbol === ' ' ? { ...change, before: value, before_sensitive: sensitive } : change;
@@ -231,7 +231,7 @@ function paired(pairs: (readonly [number?, number?])[], isPair: (one: number, ot
       found.push([waiting.shift(), other]);
       continue;
     }
-    if (one !== undefined || other !== undefined) found.push(...waiting.splice(0).map((gone) => [gone] as const));
+    if (one !== undefined || other !== undefined) found.push(...waiting.splice(0).map((index) => [index] as const));
     if (one !== -1) found.push([one, other]);
   }
   return found;

@@ -61,7 +61,7 @@ function readAssignments(text: string, file: string): Assignment[] {
   return found;
 }
 
-/** Whether an expression is complete: no open bracket, heredoc or string. */
+/** `closed` if an expression is complete, without an open bracket, heredoc or string. */
 function depthOf(expression: string): 'open' | 'closed' {
   const heredoc = /^<<-?([A-Za-z_]\w*)[^\n]*\n?/.exec(expression);
   if (heredoc) {

@@ -23,8 +23,8 @@ export class Transport {
     const attend = () => {
       this.attendedAt = Date.now();
     };
-    for (const deed of ['pointerdown', 'pointermove', 'keydown', 'wheel']) {
-      addEventListener(deed, attend, { capture: true, passive: true });
+    for (const eventName of ['pointerdown', 'pointermove', 'keydown', 'wheel']) {
+      addEventListener(eventName, attend, { capture: true, passive: true });
     }
   }
 
@@ -61,7 +61,7 @@ export class Transport {
   }
 }
 
-async function readAnswer(response: Response, asked: Refused): Promise<unknown> {
+async function readAnswer(response: Response, request: Refused): Promise<unknown> {
   const text = await response.text();
   let body: unknown;
   try {
@@ -69,12 +69,12 @@ async function readAnswer(response: Response, asked: Refused): Promise<unknown> 
   } catch {
     body = text;
   }
-  if (!response.ok) throw readError(response.status, body, asked);
+  if (!response.ok) throw readError(response.status, body, request);
   return body;
 }
 
 /** Returns the data of an `openapi-fetch` result, or throws its error. */
-export async function taken<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+export async function dataOf<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await answer;
   if (!response.ok) throw error === undefined ? new ApiError(response.status, []) : readError(response.status, error);
   return data as T;

@@ -17,14 +17,14 @@ export type Pagination = Schemas['Pagination'];
 /** For lists without a total. */
 export type UncountedPagination = Schemas['UncountedPagination'];
 
-const made = new WeakMap<Transport, WorkspacesApi>();
+const apis = new WeakMap<Transport, WorkspacesApi>();
 
 /** The requests below `/api/v2`, with types from the service's OpenAPI document. */
 export function workspacesApi(transport: Transport): WorkspacesApi {
-  const known = made.get(transport);
-  if (known !== undefined) return known;
+  const existing = apis.get(transport);
+  if (existing !== undefined) return existing;
   const headers = { 'Content-Type': 'application/vnd.api+json' };
   const api = createClient<paths, MediaType>({ baseUrl: location.origin, fetch: transport.fetch, headers });
-  made.set(transport, api);
+  apis.set(transport, api);
   return api;
 }

@@ -8,16 +8,21 @@ export interface ButtonProps {
   readonly small?: boolean;
   readonly type?: 'button' | 'submit';
   readonly icon?: LucideIcon;
-  /** Why it is disabled: the rule, and who to ask. It stays focusable, so that everyone can read the reason. */
+  /**
+   * Why the button is disabled: the rule, and whom to ask. The button stays focusable, so that everyone can read this.
+   */
   readonly forbidden?: string | undefined;
-  /** Shown below the reason. */
+  /** Additional explanation, shown below `forbidden`. */
   readonly why?: ReactNode;
-  /** True while its action runs. */
+  /** True while the action of the button runs. */
   readonly busy?: boolean;
   readonly label?: string;
 }
 
-/** A button named after its action. A disabled one explains why on hover, on press and to screen readers. */
+/**
+ * A button named after its action. A disabled button explains why it is disabled, on hover, on press and to screen
+ * readers.
+ */
 export function Button({
   children,
   onClick,
@@ -61,7 +66,7 @@ export function Button({
   );
 }
 
-/** The button of a page or a section that creates one of what it lists. Its form has the same words. */
+/** The button that creates an item of the list on a page or in a section. The form has the same words. */
 export const CreateButton = (props: Omit<ButtonProps, 'kind' | 'icon' | 'small' | 'type'>) => (
   <Button {...props} kind="primary" icon={Plus} />
 );

@@ -47,7 +47,7 @@ const linesOf = (count: number, text: string): string =>
  */
 export function TextField({
   label,
-  hint: given,
+  hint: usualHint,
   error,
   value,
   onChange,
@@ -59,7 +59,7 @@ export function TextField({
   const id = useId();
   const count = hasLines(value) ? value.split('\n').length : 1;
   const lines = Math.min(12, count);
-  const hint = masked && count > 1 ? linesOf(count, value) : given;
+  const hint = masked && count > 1 ? linesOf(count, value) : usualHint;
   const change = (text: string) => onChange(withBreaksOf(value, text));
   const paste = (event: ClipboardEvent<HTMLInputElement>) => {
     const pasted = event.clipboardData.getData('text');

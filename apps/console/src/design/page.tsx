@@ -68,7 +68,7 @@ export function PageHead({ title, crumbs = [], state, actions, children }: PageH
 export interface TabProps {
   readonly to: string;
   readonly label: string;
-  /** Active only at exactly this address. */
+  /** Whether the tab is active only at exactly this address, not at addresses below it. */
   readonly exact?: boolean;
 }
 
@@ -90,7 +90,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   );
 }
 
-/** Shown for an empty list: one sentence, one button, one command. */
+/** Shown for an empty list: a sentence, a button and a command. */
 export function Empty({
   icon: Shape,
   children,

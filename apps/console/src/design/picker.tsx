@@ -15,7 +15,7 @@ export interface PickerProps {
   readonly options: readonly PickerOption[];
   readonly chosen: readonly string[];
   readonly onChange: (chosen: string[]) => void;
-  /** Allows values that are not in the list. */
+  /** Whether the user may enter values that are not in the list. */
   readonly free?: boolean;
   /** The hint for a typed value that is not in the list, if the list is known. */
   readonly unlisted?: string;
@@ -29,9 +29,9 @@ export function PickerField({ label, hint, options, chosen, onChange, free, unli
   const [text, setText] = useState('');
   const labels = useMemo(() => new Map(options.map(({ value, label }) => [value, label])), [options]);
   const typed = text.trim();
-  const known = useMemo(() => [...new Set([...labels.keys(), ...chosen])], [labels, chosen]);
-  const isNew = free === true && typed !== '' && !known.some((one) => one === typed || labels.get(one) === typed);
-  const items = useMemo(() => (isNew ? [...known, typed] : known), [known, isNew, typed]);
+  const choices = useMemo(() => [...new Set([...labels.keys(), ...chosen])], [labels, chosen]);
+  const isNew = free === true && typed !== '' && !choices.some((one) => one === typed || labels.get(one) === typed);
+  const items = useMemo(() => (isNew ? [...choices, typed] : choices), [choices, isNew, typed]);
   const labelOf = (value: string) => labels.get(value) ?? value;
   return (
     <div className="field">

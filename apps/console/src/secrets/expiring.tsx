@@ -13,13 +13,17 @@ import { useReadable } from './readable';
 import { encodedPath, listed } from './reads';
 
 const dayMs = 86_400_000;
-/** Shows what expires within this many days, and highlights the shorter time. */
+/**
+ * Entries that expire within this many days are shown; those that expire sooner than the shorter time are highlighted.
+ */
 const soonDays = 30;
 const urgentMs = 7 * dayMs;
 const mostShown = 10;
-/** Limit per engine, so that one with short-lived items does not hide the others. */
+/**
+ * The maximum number of entries of an engine, so that an engine with many short-lived items does not hide the others.
+ */
 const mostOfOne = 5;
-/** Limited, because each takes one request. */
+/** The maximum number of lists that are read, because each takes one request. */
 const mostSources = 40;
 
 interface Expiring {
@@ -32,7 +36,7 @@ interface Expiring {
   readonly link: (children: ReactNode) => ReactNode;
 }
 
-/** A list that can return what expires soon, and how to show its entries. */
+/** A list that can be filtered by expiry, and how to show its entries. */
 interface ExpiringList {
   readonly path: string;
   readonly how: 'list' | 'scan';
@@ -91,7 +95,8 @@ const secretsOf = (mount: string): ExpiringList => ({
 });
 
 /**
- * Tokens, certificates and secrets that expire soon, from lists that this session may read; nothing if there are none.
+ * Tokens, certificates and secrets that expire soon, from lists that this session may read; nothing is shown if there
+ * are none.
  */
 export function ExpiringSoon() {
   const { transport } = useSession();
@@ -110,9 +115,9 @@ export function ExpiringSoon() {
     ),
     useReadable(paths('scan'), [], 'scan'),
   ];
-  const asked = sources.filter(({ path, how }) => (how === 'list' ? lists : scans).has(path));
+  const readableSources = sources.filter(({ path, how }) => (how === 'list' ? lists : scans).has(path));
   const found = useQueries({
-    queries: asked.map(({ path, how }) => ({
+    queries: readableSources.map(({ path, how }) => ({
       queryKey: ['v1', path, 'expiring'],
       staleTime: 60_000,
       retry: false,
@@ -123,7 +128,9 @@ export function ExpiringSoon() {
   const now = Date.now();
   const ending = found
     .flatMap(({ data }, at) =>
-      (data?.keys ?? []).slice(0, mostOfOne).map((name) => asked[at]!.read(name, data!.key_info?.[name] as never)),
+      (data?.keys ?? [])
+        .slice(0, mostOfOne)
+        .map((name) => readableSources[at]!.read(name, data!.key_info?.[name] as never)),
     )
     .filter(({ until }) => until > now)
     .sort((one, other) => one.until - other.until);

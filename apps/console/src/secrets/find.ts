@@ -18,15 +18,15 @@ import { hasVersions, holdsValues, type Mount, mountOf, useMounts } from './moun
 import { mountPage, page, policyPage } from './pages';
 import { encodedPath, type Listing } from './reads';
 
-/** Names are requested once each time the palette opens, not for every key press. */
+/** How long names are kept: they are requested once each time the palette opens, not for every key press. */
 const goodForMs = 30_000;
-/** Most results of each kind. */
+/** The maximum number of results of each kind. */
 const most = 8;
-/** Most secrets searched in each engine. */
+/** The maximum number of secrets searched in each engine. */
 const mostSecrets = 5000;
-/** Most tokens searched. */
+/** The maximum number of tokens searched. */
 const mostTokens = 5000;
-/** Lists of users or roles by auth method, with the word for one. */
+/** For each type of auth method: the path that lists its users or roles, and their icon. */
 const names: ReadonlyMap<string, readonly [list: string, icon: LucideIcon]> = new Map([
   ['userpass', ['users', UserRound]],
   ['approle', ['role', LogIn]],
@@ -48,31 +48,31 @@ export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
-  const known = useRef(mounts);
-  known.current = mounts;
+  const latestMounts = useRef(mounts);
+  latestMounts.current = mounts;
   const lists = useRef(new Map<string, { readonly at: number; readonly found: Promise<readonly FoundName[]> }>());
   return useCallback(
     async (text) => {
-      const wanted = text.toLowerCase();
+      const term = text.toLowerCase();
       const go = (to: { readonly to: string; readonly search: never }) => () => void navigate(to);
-      /** Names in a list that contain the text; none if it may not be listed. */
+      /** Names in a list that contain the text; none if the session may not list them. */
       const listed = async (path: string, below = ''): Promise<readonly FoundName[]> => {
-        let kept = lists.current.get(path);
-        if (kept === undefined || Date.now() - kept.at > goodForMs) {
+        let cached = lists.current.get(path);
+        if (cached === undefined || Date.now() - cached.at > goodForMs) {
           const found = transport
             .call<{ data: Listing<{ readonly name?: string; readonly display_name?: string }> }>('GET', `/v1/${path}`)
             .then(({ data: { keys, key_info: info } }) =>
               keys.map((id) => ({ name: info?.[id]?.name ?? info?.[id]?.display_name ?? id, id })),
             )
             .catch((): readonly FoundName[] => []);
-          kept = { at: Date.now(), found };
-          lists.current.set(path, kept);
+          cached = { at: Date.now(), found };
+          lists.current.set(path, cached);
         }
         const isMeant = ({ name, id }: FoundName) =>
-          (below + name).toLowerCase().includes(wanted) || id?.toLowerCase().startsWith(wanted) === true;
-        return (await kept.found).filter(isMeant).slice(0, most);
+          (below + name).toLowerCase().includes(term) || id?.toLowerCase().startsWith(term) === true;
+        return (await cached.found).filter(isMeant).slice(0, most);
       };
-      const { secret, auth } = known.current;
+      const { secret, auth } = latestMounts.current;
       const secretsOf = async (mount: Mount): Promise<readonly Command[]> => {
         const folder = hasVersions(mount) ? `${mount.path}metadata/` : mount.path;
         const found = await listed(`${encodedPath(folder)}?scan=true&limit=${mostSecrets}`, mount.path);

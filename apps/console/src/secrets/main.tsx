@@ -17,11 +17,11 @@ const Authorize = lazy(() => import('./authorize/authorize').then((m) => ({ defa
 
 /** The pages, or the authorization page. Called after sign-in, which may have changed the address. */
 function Pages() {
-  const [asked] = useState(() => authorizeRequest(location));
-  if (asked === undefined) return <RouterProvider router={router} />;
+  const [request] = useState(() => authorizeRequest(location));
+  if (request === undefined) return <RouterProvider router={router} />;
   return (
     <Suspense>
-      <Authorize request={asked} />
+      <Authorize request={request} />
     </Suspense>
   );
 }

@@ -8,13 +8,13 @@ import { type Explanation, operationOf, pathOf, RuleLine, whatWouldAllow } from 
 
 type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
 
-/** Props that disable a forbidden button; empty if it is allowed. */
+/** Props that disable a button and say why; empty if the action is allowed. */
 export interface Forbidding {
   readonly forbidden?: string;
   readonly why?: ReactNode;
 }
 
-/** Requires all of these capabilities on a path. */
+/** All the capabilities that an action needs on a path. */
 export interface Need {
   readonly path: string;
   readonly capabilities: readonly PolicyVerb[];
@@ -23,8 +23,9 @@ export interface Need {
 const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
- * Reads the session's capabilities on the paths of a page once, and disables buttons with the reason. If they have not
- * been or cannot be read, buttons are enabled and the service decides.
+ * Reads the capabilities of the session on the paths of a page once. The returned function checks whether one of
+ * several needs is met, and otherwise returns props that disable a button with the reason. While the capabilities are
+ * unknown, buttons are enabled and the service decides.
  */
 export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
   const { transport, session } = useSession();
@@ -60,7 +61,8 @@ export function useMay(paths: readonly string[]): (...either: readonly Need[]) =
 }
 
 /**
- * The policy rule that refuses a request of this session, and what would allow it; nothing if no rule refuses it.
+ * The policy rule that refuses a request of this session, and what would allow it. Shows nothing if no rule refuses the
+ * request.
  */
 export function Why({ refused }: { readonly refused: Refused }) {
   const { transport } = useSession();

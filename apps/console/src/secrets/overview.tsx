@@ -32,7 +32,7 @@ interface LeaseList {
   readonly leases: readonly Lease[];
 }
 
-/** Health, warnings and latest changes; each part only if it may be read. */
+/** Health, warnings and latest changes; each part is shown only if the session may read it. */
 export function Overview() {
   const { session, config, transport } = useSession();
   const readable = useReadable(sources, sudoSources);
@@ -219,7 +219,7 @@ export function Overview() {
   );
 }
 
-/** Requests that changed something, without background requests of a console. */
+/** Whether a request changed something and is not a background request of a console. */
 const isChange = ({ entry }: AuditLine): boolean =>
   entry.type === 'request' && entry.error === undefined && !isAskedByPages(entry.request?.path ?? '');
 

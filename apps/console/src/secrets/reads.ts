@@ -17,7 +17,7 @@ export function useRead<T>(
   });
 }
 
-/** Reads as above; null if nothing is stored there. */
+/** Reads a path; null if the service finds nothing there. */
 export function useReadOrNone<T>(path: string): UseQueryResult<T | null> {
   const { transport } = useSession();
   return useQuery<T | null>({
@@ -57,7 +57,7 @@ export function useList(path: string): UseQueryResult<readonly string[]> {
   });
 }
 
-/** Lists names once, in a folder or at any depth; empty if there are none. */
+/** Lists names once without caching, in a folder or at all depths below it; empty if there are none. */
 export async function listed<Info>(
   transport: Transport,
   path: string,
@@ -75,13 +75,13 @@ export async function listed<Info>(
 
 /** A request below `/v1/` that changes something; afterwards, queries are refetched. */
 export interface ChangeCall {
-  /** GET for reads that create a credential. */
+  /** GET is for reads that create a credential. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
 }
 
-/** Sends such a request; returns the whole envelope, which may hold secrets: only the page that asked keeps it. */
+/** Sends a `ChangeCall`. Returns the whole envelope, which may contain secrets, so only the calling page keeps it. */
 export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) => void) {
   const { transport } = useSession();
   const queries = useQueryClient();

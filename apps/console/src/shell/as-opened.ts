@@ -6,9 +6,9 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'
  * instead of 127.0.0.1, which has separate cookies and passkeys. Other addresses are unchanged.
  */
 export function asOpened(url: string, { hostname } = location): string {
-  const given = URL.canParse(url) ? new URL(url) : undefined;
-  if (given === undefined || !loopback.has(given.hostname) || !loopback.has(hostname)) return url;
-  const { origin } = given;
-  given.hostname = hostname;
-  return given.origin + url.slice(origin.length);
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !loopback.has(parsed.hostname) || !loopback.has(hostname)) return url;
+  const { origin } = parsed;
+  parsed.hostname = hostname;
+  return parsed.origin + url.slice(origin.length);
 }

@@ -9,14 +9,14 @@ import { type ConsoleConfig, passkeyMountOf, type Session, SessionContext } from
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
-/** Identifies the user of a session, for comparison. */
+/** Returns a string that identifies the user of a session, to notice when the user changes. */
 const personOf = (session: Session | null | undefined): string =>
   JSON.stringify([session?.name, session?.kind, session?.['user-id'], session?.accessor]);
 
 export interface ConsoleProps {
-  /** Shown to users who are signed in. */
+  /** The content for users who are signed in. */
   readonly children: ReactNode;
-  /** Shown instead of the sign-in while the service needs something else: to be initialised, or unsealed. */
+  /** The page to show instead of the sign-in if the service must first be initialized or unsealed. */
   readonly pageBeforeSignIn?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
 }
 
@@ -68,14 +68,14 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
     [],
   );
 
-  // Another window may have ended the session or signed in as someone else: this window follows.
-  const known = useRef<Session | null>(null);
-  known.current = session ?? null;
+  // Another window may have ended the session or signed in as someone else: do the same in this window.
+  const lastSession = useRef<Session | null>(null);
+  lastSession.current = session ?? null;
   const others = useMemo(() => new BroadcastChannel('keystead.session'), []);
   const lookAgain = useCallback(async () => {
     if (!signedIn.current) return;
-    const found = await transport.call<Session | undefined>('GET', '/ui/session').catch(() => known.current);
-    if (personOf(found) === personOf(known.current)) return;
+    const found = await transport.call<Session | undefined>('GET', '/ui/session').catch(() => lastSession.current);
+    if (personOf(found) === personOf(lastSession.current)) return;
     queries.clear();
     setEnded(true);
     setSession(found ?? null);
@@ -137,9 +137,9 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
   if (instead !== undefined && instead !== null && (session === null || config.sealed)) return instead;
   if (session === null) {
     const reason = ended ? 'Your session has ended.' : undefined;
-    const enter = (made: Session) => {
+    const enter = (newSession: Session) => {
       setFresh(true);
-      setSession(made);
+      setSession(newSession);
       others.postMessage('signed in');
     };
     return <SignIn config={config} transport={transport} onSignedIn={enter} reason={reason} returned={returned} />;

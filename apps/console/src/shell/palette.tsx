@@ -8,9 +8,9 @@ export interface Command {
   readonly label: string;
   readonly icon?: LucideIcon;
   readonly group: string;
-  /** Where it is, to distinguish entries of the same name. */
+  /** Where the object is, to distinguish entries with the same name. */
   readonly of?: string;
-  /** Found by the service, so its label need not contain the text. */
+  /** Whether the service found the entry, so that its label need not contain the text. */
   readonly isMatch?: boolean;
   readonly run: () => void;
 }
@@ -19,8 +19,8 @@ export interface Command {
 export type Find = (text: string) => Promise<readonly Command[]>;
 
 /**
- * Entries whose names contain the text; those that begin with it come first. Scattered letters do not match, because
- * Enter takes the first.
+ * Ranks entries whose names contain the text; names that begin with it come first. Letters that are spread over a name
+ * do not match, because Enter opens the first entry.
  */
 function rank(_value: string, text: string, [label = '']: string[] = []): number {
   const at = label.toLowerCase().indexOf(text.trim().toLowerCase());
@@ -32,7 +32,7 @@ const pauseMs = 200;
 
 /** The command palette: finds pages, commands and objects by a part of their name. */
 export function Palette({
-  commands: known,
+  commands: pageCommands,
   find,
   onClose,
   takeTyped,
@@ -40,14 +40,14 @@ export function Palette({
   readonly commands: readonly Command[];
   readonly find?: Find | undefined;
   readonly onClose: () => void;
-  /** What was typed before its field had the focus. */
+  /** Returns the text that was typed before the field of the palette had the focus. */
   readonly takeTyped: () => string;
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
   useModal(element);
   useEffect(() => {
-    // The surrounding menu can also take the focus, and would get it.
+    // Set the focus now, because the menu around this field also moves the focus when it opens.
     element.current?.querySelector('input')?.focus();
     setText(takeTyped());
   }, [takeTyped]);
@@ -64,7 +64,7 @@ export function Palette({
       clearTimeout(timer);
     };
   }, [text, find]);
-  const commands = [...known, ...found];
+  const commands = [...pageCommands, ...found];
   const groups = [...new Set(commands.map(({ group }) => group))];
   return (
     <dialog ref={element} className="dialog palette" aria-label="Search and commands" onClose={onClose}>

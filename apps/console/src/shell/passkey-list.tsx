@@ -18,22 +18,22 @@ export interface ShownPasskey {
 
 export interface PasskeyListProps {
   list(): Promise<readonly ShownPasskey[]>;
-  /** Creates one. `password` is empty unless it is asked for. */
+  /** Creates a passkey. `password` is empty unless `asksPassword` is set. */
   add(name: string, password: string): Promise<unknown>;
   remove(id: string): Promise<unknown>;
-  /** Adding one takes the password. */
+  /** Whether the user must enter the password to add a passkey. */
   readonly asksPassword?: boolean;
 }
 
 const key = ['account', 'passkeys'];
 
-/** The person's own passkeys: signing in with the device instead of a password and a code. */
+/** The person's own passkeys: with a passkey, the device replaces the password and the code. */
 export function PasskeyList({ list, add: create, remove: end, asksPassword = false }: PasskeyListProps) {
   const queries = useQueryClient();
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [removing, setRemoving] = useState<ShownPasskey>();
-  const known = useQuery({ queryKey: key, queryFn: list });
+  const passkeys = useQuery({ queryKey: key, queryFn: list });
   const again = () => queries.invalidateQueries({ queryKey: key });
   const add = useMutation({
     mutationFn: () => create(name, password),
@@ -54,11 +54,11 @@ export function PasskeyList({ list, add: create, remove: end, asksPassword = fal
     <section className="stack-tight" aria-labelledby="passkeys">
       <h2 id="passkeys">Passkeys</h2>
       <p>Sign in with a device or security key instead of your password and a code.</p>
-      <ErrorNotice error={known.error} onRetry={() => void known.refetch()} />
-      {known.isPending ? <Skeleton rows={1} /> : null}
-      {known.data === undefined || known.data.length === 0 ? null : (
+      <ErrorNotice error={passkeys.error} onRetry={() => void passkeys.refetch()} />
+      {passkeys.isPending ? <Skeleton rows={1} /> : null}
+      {passkeys.data === undefined || passkeys.data.length === 0 ? null : (
         <ul className="list" aria-label="Your passkeys">
-          {known.data.map((passkey) => (
+          {passkeys.data.map((passkey) => (
             <li key={passkey.id} className="row spread">
               <span>
                 {passkey.name}{' '}

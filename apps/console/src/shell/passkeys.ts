@@ -1,7 +1,7 @@
 import type { Transport } from '../api/transport';
 import { newNonce } from './nonce';
 
-/** Whether this browser can use passkeys and put their answers into JSON. */
+/** Whether this browser can use passkeys and convert their results to JSON. */
 export const knowsPasskeys = (): boolean =>
   typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
 
@@ -11,14 +11,14 @@ export interface PasskeyMount {
   readonly namespace: string;
 }
 
-/** The path of a mount's endpoint, and the header of its namespace. */
+/** The URL of an endpoint of a mount, and the header with the namespace. */
 export const atMount = ({ mount, namespace }: PasskeyMount, path: string) =>
   [`/v1/${mount}${path}`, { 'X-Service-Namespace': namespace }] as const;
 
 const question = <T>(transport: Transport, purpose: 'sign-in' | 'step-up' | 'add'): Promise<T> =>
   transport.call<T>('POST', '/ui/passkeys/ask', { for: purpose });
 
-/** Asks the person for a passkey and returns the fields of the proof. Throws if none was used. */
+/** Asks the person for a passkey and returns the fields of the proof. Throws if the person did not use one. */
 export async function askPasskey(
   transport: Transport,
   purpose: 'sign-in' | 'step-up',
@@ -51,8 +51,8 @@ async function registration<T>(transport: Transport, mount: PasskeyMount): Promi
   return (await transport.call<{ data: T }>('POST', path, {}, headers)).data;
 }
 
-async function answerOf(asked: Promise<Credential | null>, host: string | undefined): Promise<object> {
-  const shown = await asked.catch((error: unknown) => {
+async function answerOf(request: Promise<Credential | null>, host: string | undefined): Promise<object> {
+  const shown = await request.catch((error: unknown) => {
     throw new Error(saidOf(error, host), { cause: error });
   });
   return (shown as PublicKeyCredential).toJSON() as object;

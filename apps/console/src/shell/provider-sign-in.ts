@@ -1,20 +1,22 @@
 import type { Transport } from '../api/transport';
 import { newNonce } from './nonce';
 
-/** The redirect URI: the provider and the role must allow it. */
+/** The redirect URI. It must be allowed at the provider and in the role. */
 const place = '/ui/oidc/callback';
 const key = 'keystead.sign-in';
 
-/** A sign-in that the page began before it left for the provider. It contains no credential. */
+/** The data of a sign-in that the page stores before it redirects to the provider. It contains no credential. */
 interface Begun {
   readonly mount: string;
   readonly namespace: string;
   readonly nonce: string;
-  /** The page to return to. */
+  /** The page to return to after the sign-in. */
   readonly to?: string;
 }
 
-/** Redirects to the provider of a mount. Throws `ApiError`, or an error that says why the provider cannot be used. */
+/**
+ * Redirects to the provider of a mount. Throws `ApiError`, or an error with the reason if the provider cannot be used.
+ */
 export async function leaveForProvider(
   transport: Transport,
   { mount, namespace, role }: { mount: string; namespace: string; role: string },
@@ -40,7 +42,10 @@ export async function leaveForProvider(
   location.assign(auth_url);
 }
 
-/** The address at which the workspace service redirects to a provider and back to this page. */
+/**
+ * The address where the workspace service redirects the browser to a provider; afterwards, the provider returns the
+ * browser to this page.
+ */
 export function addressOf(provider: string): string {
   return `/ui/sign-in/${encodeURIComponent(provider)}?to=${encodeURIComponent(location.pathname + location.search)}`;
 }
@@ -52,19 +57,20 @@ export async function proveAtProvider(transport: Transport, provider: string): P
 }
 
 /**
- * What to send to the service if the browser has just come back from a provider, otherwise undefined. Can be read once.
+ * If a provider has just returned the browser to this page, what the page must send to the service; otherwise
+ * undefined. It can be read only once.
  */
 export function takeWhatCameBack(): Record<string, string> | undefined {
   if (location.pathname !== place) return undefined;
   const sent = new URLSearchParams(location.search);
-  const kept = sessionStorage.getItem(key);
+  const stored = sessionStorage.getItem(key);
   sessionStorage.removeItem(key);
-  const { to = '/ui/' } = kept === null ? {} : (JSON.parse(kept) as Begun);
+  const { to = '/ui/' } = stored === null ? {} : (JSON.parse(stored) as Begun);
   // Removes code and state from the address and the history.
   history.replaceState(null, '', to.startsWith('/ui/') ? to : '/ui/');
   if (sent.has('error')) return { method: 'oidc', refused: sent.get('error') ?? '' };
-  if (kept === null) return { method: 'oidc', refused: 'this page did not begin the sign-in' };
-  const { mount, namespace, nonce } = JSON.parse(kept) as Begun;
+  if (stored === null) return { method: 'oidc', refused: 'this page did not begin the sign-in' };
+  const { mount, namespace, nonce } = JSON.parse(stored) as Begun;
   const iss = sent.get('iss');
   return {
     method: 'oidc',

@@ -5,16 +5,19 @@ import type { NavItem } from './navigation';
 /** The maximum time between `g` and the letter of a page. */
 const pauseMs = 1000;
 
-/** Keyboard shortcuts of all pages, except in fields. Returns once what was typed before the palette had the focus. */
+/**
+ * Handles the keyboard shortcuts of all pages, except while the user types in a field. `take` returns the text that was
+ * typed before the palette had the focus, and clears it.
+ */
 export function useShortcuts(
   items: readonly NavItem[],
   open: { readonly palette: () => void; readonly keys: () => void },
 ): { readonly take: () => string } {
-  // What is typed after the palette's shortcut and before its field has the focus.
+  // The text that is typed between the shortcut of the palette and the moment when its field has the focus.
   const ahead = useRef<string>(undefined);
   const navigate = useNavigate();
   useEffect(() => {
-    let began = 0;
+    let prefixAtMs = 0;
     const pressed = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key === 'k') {
         event.preventDefault();
@@ -38,11 +41,11 @@ export function useShortcuts(
           search.focus();
         }
       } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1);
-      else if (event.key === 'g') began = event.timeStamp;
-      else if (event.timeStamp - began < pauseMs) {
+      else if (event.key === 'g') prefixAtMs = event.timeStamp;
+      else if (event.timeStamp - prefixAtMs < pauseMs) {
         const item = items.find(({ key }) => key === event.key);
         if (item !== undefined) void navigate({ to: item.to });
-        began = 0;
+        prefixAtMs = 0;
       }
     };
     addEventListener('keydown', pressed);
@@ -60,7 +63,7 @@ export function useShortcuts(
   );
 }
 
-/** Moves to the next or the previous row of the list on the page: its first link. */
+/** Moves to the next or the previous row of the list on the page, by focusing the first link in the row. */
 function step(by: number): void {
   const rows = [...document.querySelectorAll('main :is(.table tbody tr, .list > li, [role=listitem])')].flatMap(
     (row) => row.querySelector<HTMLElement>('a[href]') ?? [],

@@ -15,7 +15,7 @@ export interface SignInProps {
   readonly onSignedIn: (session: Session) => void;
   /** Why the person has to sign in, such as an ended session. */
   readonly reason?: string | undefined;
-  /** What the browser brought back from a provider. */
+  /** The parameters that a provider added to the address when it returned the browser. */
   readonly returned?: Record<string, string> | undefined;
 }
 
@@ -48,7 +48,7 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
   const method = methods[chosen] ?? { method: 'token' as const };
   const set = (name: keyof typeof proof) => (value: string) => setProof((before) => ({ ...before, [name]: value }));
 
-  /** The typed path of a mount, or the usual one. */
+  /** The typed path of a mount, or else the usual path. */
   const mountOf = (usual?: string) => (proof.mount === '' ? usual : `${proof.mount.replace(/\/+$/, '')}/`);
 
   const send = async (event: FormEvent) => {
@@ -82,7 +82,8 @@ export function SignIn({ config, transport, onSignedIn, reason, returned }: Sign
     } catch (failure) {
       if (failure instanceof ApiError && failure.has('code-required')) {
         setAsksCode(true);
-        // The proof of a provider or a passkey is used up; the login waits for the one-time code.
+        // Neither the response of a provider nor that of a passkey can be sent again. The login continues with the
+        // one-time code.
         const request = failure.of('request')?.replace(/^request /, '');
         const { method: used = '', mount = '', namespace = '' } = body as Record<string, string>;
         if (request !== undefined) setWaiting({ method: used, mount, request, ...(namespace && { namespace }) });

@@ -5,8 +5,8 @@ const key = 'keystead-theme';
 
 /** The theme chosen in this browser. */
 export function chosenTheme(): Theme {
-  const kept = localStorage.getItem(key);
-  return themes.find((theme) => theme === kept) ?? 'system';
+  const stored = localStorage.getItem(key);
+  return themes.find((theme) => theme === stored) ?? 'system';
 }
 
 export function applyTheme(theme: Theme): void {

@@ -1,6 +1,6 @@
 import { keepPreviousData, type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { type Transport, taken } from '../api/transport';
+import { dataOf, type Transport } from '../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../api/workspaces';
 import { useSession } from '../shell/session';
 
@@ -11,18 +11,18 @@ export interface ApiAnswer<T> {
   response: Response;
 }
 
-/** For `useRead` of answers that contain users' values: numbers keep all their digits. */
+/** Reads responses that contain values of users, without loss of digits in numbers. For use with `useRead`. */
 export const exactly = async <T>(transport: Transport, path: string): Promise<ApiAnswer<T>> => ({
   data: await transport.call<T>('GET', path),
   response: new Response(),
 });
 
-/** A call without a result of interest, such as a deletion. */
+/** A call whose result is not used, such as a deletion. */
 export type ApiCall = (api: WorkspacesApi) => Promise<ApiAnswer<unknown>>;
 
 /**
- * Reads from `/api/v2`; returns the whole document. The key is the address and its query. With `keeps`, the old page
- * stays while the next one loads.
+ * Reads from `/api/v2`; returns the whole document. The key is the address and its query. With `keeps`, the data of the
+ * last page is kept while the next page loads.
  */
 export function useRead<T>(
   key: readonly unknown[],
@@ -39,14 +39,14 @@ export function useRead<T>(
   const { everyMs = false, asLongAs } = options;
   return useQuery<T>({
     queryKey: ['api', ...key],
-    queryFn: () => taken(read(workspacesApi(transport), transport)),
+    queryFn: () => dataOf(read(workspacesApi(transport), transport)),
     enabled: options.enabled ?? true,
     refetchInterval: ({ state: { data } }) => (data === undefined || (asLongAs?.(data) ?? true) ? everyMs : false),
     ...(options.keeps ? { placeholderData: keepPreviousData as never } : {}),
   });
 }
 
-/** Reads states and plans at addresses from other resources. Dropped once no page shows them. */
+/** Reads states and plans at addresses from other resources. The data is dropped as soon as no page shows it. */
 export function useContent<T>(path: string | undefined) {
   const { transport } = useSession();
   return useQuery({
@@ -67,7 +67,7 @@ export function useChange<T, Input = void>(
   const { transport } = useSession();
   const queries = useQueryClient();
   return useMutation<T, Error, Input>({
-    mutationFn: (input) => taken(change(workspacesApi(transport), input)),
+    mutationFn: (input) => dataOf(change(workspacesApi(transport), input)),
     onSuccess: async (answer, input) => {
       onDone?.(answer, input);
       await queries.invalidateQueries({ queryKey: ['api'] });
@@ -107,7 +107,7 @@ export function organizationCrumbs(organization: string, ...more: { label: strin
   ];
 }
 
-/** Why a button is disabled; undefined if it is not. `may` is undefined until the permission is known. */
+/** Why a button is disabled; undefined if it is enabled. `may` is undefined while the permission is not known. */
 export function rule(may: boolean | undefined, permission: string, whom = 'an owner'): string | undefined {
   if (may === true) return undefined;
   return may === undefined ? 'Not known yet.' : `Needs ${permission}, which none of your teams has. Ask ${whom}.`;

@@ -4,18 +4,20 @@ import { useCallback } from 'react';
 /** Reads the named filters from an address, as strings, and ignores everything else. */
 export function keeps<Name extends string>(...names: readonly Name[]) {
   return (search: Record<string, unknown>): { [name in Name]?: string } => {
-    const kept: { [name in Name]?: string } = {};
+    const filters: { [name in Name]?: string } = {};
     for (const name of names) {
       const value = search[name];
       if (typeof value === 'string' ? value !== '' : typeof value === 'number' || typeof value === 'boolean') {
-        kept[name] = String(value);
+        filters[name] = String(value);
       }
     }
-    return kept;
+    return filters;
   };
 }
 
-/** The filters in the address of a page, and how to set them. A new filter starts at the first page. */
+/**
+ * The filters in the address of a page, and how to set them. When a filter changes, the list returns to the first page.
+ */
 export function useFilters<Name extends string>() {
   const filters = useSearch({ strict: false }) as { readonly [name in Name]?: string };
   const navigate = useNavigate();

@@ -12,7 +12,7 @@ import {
   Variable,
 } from 'lucide-react';
 import { useCallback } from 'react';
-import { taken } from '../api/transport';
+import { dataOf } from '../api/transport';
 import { workspacesApi } from '../api/workspaces';
 import type { Command, Find } from '../shell/palette';
 import { useSession } from '../shell/session';
@@ -42,13 +42,13 @@ export function useFind(): Find {
         ...(of === undefined ? {} : { of }),
         run: () => void navigate({ to }),
       });
-      /** Searches one kind of object; finds none if it may not be read. */
+      /** Searches one kind of object; returns nothing if the user may not read them. */
       const found = <T>(answer: Promise<{ readonly data: readonly T[] }>, each: (one: T) => Command) =>
         answer.then(({ data }) => data.map(each)).catch((): readonly Command[] => []);
-      const organizations = taken(api.GET('/api/v2/organizations', { params: { query: { q: text, ...page } } }));
+      const organizations = dataOf(api.GET('/api/v2/organizations', { params: { query: { q: text, ...page } } }));
       const workspacesOf = (org: string) =>
         found(
-          taken(
+          dataOf(
             api.GET('/api/v2/organizations/{organization_name}/workspaces', {
               params: { path: { organization_name: org }, query: { 'search[name]': text, ...page } },
             }),
@@ -61,7 +61,7 @@ export function useFind(): Find {
         const below = `/organizations${way(organization)}`;
         const variables = async (): Promise<readonly Command[]> => {
           const query = { q: text, include: 'configurable,varset', ...page };
-          const answer = await taken(
+          const answer = await dataOf(
             api.GET('/api/v2/organizations/{organization_name}/vars', { params: { path, query } }),
           ).catch(() => undefined);
           const owners = new Map((answer?.included ?? []).map((one) => [one.id, one]));
@@ -78,7 +78,7 @@ export function useFind(): Find {
           workspacesOf(organization),
           variables(),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/projects', {
                 params: { path, query: { q: text, ...page } },
               }),
@@ -86,7 +86,7 @@ export function useFind(): Find {
             ({ id, attributes: { name } }) => command('Projects', FolderKanban, name, `${below}/projects${way(id)}`),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/teams', {
                 params: { path, query: { q: text, ...page } },
               }),
@@ -94,7 +94,7 @@ export function useFind(): Find {
             ({ id, attributes: { name } }) => command('Teams', UsersRound, name, `${below}/teams${way(id)}`),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/varsets', {
                 params: { path, query: { q: text, ...page } },
               }),
@@ -102,7 +102,7 @@ export function useFind(): Find {
             ({ id, attributes: { name } }) => command('Variable sets', Variable, name, `${below}/varsets${way(id)}`),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/policies', {
                 params: { path, query: { 'search[name]': text, ...page } },
               }),
@@ -110,7 +110,7 @@ export function useFind(): Find {
             ({ id, attributes: { name } }) => command('Policies', Scale, name, `${below}/policies${way(id)}`),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/policy-sets', {
                 params: { path, query: { 'search[name]': text, ...page } },
               }),
@@ -118,7 +118,7 @@ export function useFind(): Find {
             ({ id, attributes: { name } }) => command('Policy sets', Scale, name, `${below}/policies/sets${way(id)}`),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/registry-modules', {
                 params: { path, query: { q: text, ...page } },
               }),
@@ -127,7 +127,7 @@ export function useFind(): Find {
               command('Modules', Package, name, `${below}/registry/modules${way(id)}`, provider),
           ),
           found(
-            taken(
+            dataOf(
               api.GET('/api/v2/organizations/{organization_name}/runs', {
                 params: { path, query: { 'search[basic]': text, ...page } },
               }),
@@ -141,7 +141,7 @@ export function useFind(): Find {
         return all.flat();
       };
       const everywhere = async (): Promise<readonly Command[]> => {
-        const all = await taken(
+        const all = await dataOf(
           api.GET('/api/v2/organizations', { params: { query: { 'page[size]': mostOrganizations } } }),
         );
         return (await Promise.all(all.data.map(({ attributes: { name } }) => workspacesOf(name)))).flat();

@@ -5,15 +5,15 @@
 const slots = 3;
 
 /**
- * Runs something that holds a stream: for any time if one of the browser's shared slots is free, otherwise only briefly
- * (`lasting` false).
+ * Runs something that holds a stream: without a time limit if one of the browser's shared slots is free; otherwise only
+ * for a short time (`lasting` is false).
  */
 export async function withSlot<T>(run: (lasting: boolean) => Promise<T>): Promise<T> {
   for (let slot = 0; slot < slots; slot++) {
-    const done = await navigator.locks.request(`keystead-stream-${slot}`, { ifAvailable: true }, async (lock) =>
+    const finished = await navigator.locks.request(`keystead-stream-${slot}`, { ifAvailable: true }, async (lock) =>
       lock === null ? undefined : { result: await run(true) },
     );
-    if (done !== undefined) return done.result;
+    if (finished !== undefined) return finished.result;
   }
   return run(false);
 }

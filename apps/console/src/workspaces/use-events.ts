@@ -10,13 +10,17 @@ export interface SentEvent {
 }
 
 const againMs = [1000, 2000, 5000, 10_000];
-/** If too many pages listen at the same time: how long one listens after the last event, and when it listens again. */
+/**
+ * For pages without a slot, because too many pages listen at the same time: how long a page listens after the last
+ * event, and after what time it listens again.
+ */
 const briefMs = 500;
 const brieflyAgainMs = 5000;
 
 /**
- * Follows an event stream while the page is visible; a page that was hidden continues where it stopped. Of many visible
- * pages only some hold a stream; the others listen from time to time. Returns whether it is connected.
+ * Follows an event stream while the page is visible; a page that was hidden continues where it stopped. If many pages
+ * are visible, only some of them hold a stream all the time, and the others listen from time to time. Returns whether
+ * it is connected.
  */
 export function useEvents(path: string | undefined, tell: (event: SentEvent) => void): boolean {
   const { transport } = useSession();
@@ -25,7 +29,7 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
   latest.current = tell;
   useEffect(() => {
     if (path === undefined) return undefined;
-    const state: Following = { lastId: undefined, failures: 0, over: false };
+    const state: Following = { lastId: undefined, failures: 0, isOver: false };
     let abort: AbortController | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = () => {
@@ -35,35 +39,35 @@ export function useEvents(path: string | undefined, tell: (event: SentEvent) => 
       setLive(false);
     };
     const start = async () => {
-      if (document.hidden || state.over || abort !== undefined) return;
-      const mine = new AbortController();
-      abort = mine;
-      let held = true;
+      if (document.hidden || state.isOver || abort !== undefined) return;
+      const controller = new AbortController();
+      abort = controller;
+      let isLasting = true;
       try {
         await withSlot((lasting) => {
-          held = lasting;
+          isLasting = lasting;
           const tellNow = (event: SentEvent) => latest.current(event);
           const connected = () => {
             setLive(lasting);
-            // Some streams do not replay what happened while the page was disconnected.
+            // Some streams do not send events again that happened while the page was disconnected.
             if (!lasting) tellNow({ event: 'missed', data: undefined });
           };
-          return follow(transport, path, state, { signal: mine.signal, lasting }, tellNow, connected);
+          return follow(transport, path, state, { signal: controller.signal, lasting }, tellNow, connected);
         });
       } catch {
         state.failures += 1;
       }
-      if (abort !== mine) return;
+      if (abort !== controller) return;
       stop();
-      const pause = held ? againMs[Math.min(state.failures, 3)] : brieflyAgainMs;
-      if (!state.over) timer = setTimeout(() => void start(), pause);
+      const pause = isLasting ? againMs[Math.min(state.failures, 3)] : brieflyAgainMs;
+      if (!state.isOver) timer = setTimeout(() => void start(), pause);
     };
-    const seen = () => (document.hidden ? stop() : void start());
-    document.addEventListener('visibilitychange', seen);
+    const onVisibility = () => (document.hidden ? stop() : void start());
+    document.addEventListener('visibilitychange', onVisibility);
     void start();
     return () => {
-      document.removeEventListener('visibilitychange', seen);
-      state.over = true;
+      document.removeEventListener('visibilitychange', onVisibility);
+      state.isOver = true;
       stop();
     };
   }, [path, transport]);
@@ -74,7 +78,7 @@ interface Following {
   lastId: string | undefined;
   failures: number;
   /** Thrown when the stream has ended or no listener is left. */
-  over: boolean;
+  isOver: boolean;
 }
 
 async function follow(
@@ -89,7 +93,7 @@ async function follow(
   if (state.lastId !== undefined) headers['Last-Event-ID'] = state.lastId;
   const request = new Request(new URL(`/api/v2/${path}`, location.origin), { headers, signal });
   const answer = await transport.fetch(request);
-  if (answer.status === 404) state.over = true;
+  if (answer.status === 404) state.isOver = true;
   if (!answer.ok || answer.body === null) throw new Error(`the stream was answered with ${answer.status}`);
   state.failures = 0;
   connected();
@@ -104,13 +108,13 @@ async function follow(
       const read = readBlock(block);
       if (read === undefined) continue;
       if (read.id !== undefined) state.lastId = read.id;
-      if (read.event === 'end' || read.event === 'gone') state.over = true;
+      if (read.event === 'end' || read.event === 'gone') state.isOver = true;
       tell(read);
     }
   }
 }
 
-/** The next chunk; the end of the stream if none arrives for a while. */
+/** The next chunk; if none arrives for some time, the stream is treated as ended. */
 async function unlessSilent(reader: ReadableStreamDefaultReader<string>): Promise<{ value?: string; done: boolean }> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<{ done: true }>((resolve) => {

@@ -7,7 +7,7 @@ import { api, type Made, of } from './workspaces-api';
 
 const workspace = '/ui/organizations/harbor/workspaces/crane';
 
-describe('what stands outside of the workspace service', () => {
+describe('an outside system in the workspaces console', () => {
   let crane = '';
   if (findBrowser() !== undefined) {
     beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('what stands outside of the workspace service', () => {
     }, 60_000);
   }
 
-  journey('is a provider at which people sign in: added with a proof, offered, changed and removed', async () => {
+  journey('can be a sign-in provider: added with a proof of identity, offered, changed and removed', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/sign-in');
     await page.getByRole('link', { name: 'Add provider' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('Acme');
@@ -60,12 +60,12 @@ describe('what stands outside of the workspace service', () => {
     await soon(async () => expect(await outsider.getByRole('button', { name: 'Sign in with Acme' }).count()).toBe(0));
   });
 
-  journey('is a provider of SAML, which is refused until it can be believed', async () => {
+  journey('can be a SAML provider, which is refused until its settings can be verified', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/saml');
     await page.getByText('/users/saml/metadata').waitFor();
     await page.getByLabel('Enable SAML sign-in').check();
     await page.getByRole('button', { name: 'Save changes' }).click();
-    // The field that is wrong says so, and has the focus.
+    // The wrong field shows the error, and has the focus.
     await page.locator('[aria-invalid="true"]:focus').waitFor();
     await page.getByLabel('Enable SAML sign-in').uncheck();
     await page.getByLabel('Address at which people sign in').fill('https://id.example.com/saml/sso');
@@ -81,7 +81,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('Saved.').waitFor();
   });
 
-  journey('is a directory, which is let in by a token that is shown once', async () => {
+  journey('can be a directory, which uses a token that is shown once', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/scim');
     await page.getByRole('button', { name: 'Switch SCIM on' }).click();
     await page.getByText('The directory authenticates with a token').waitFor();
@@ -117,7 +117,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Switch SCIM on' }).waitFor();
   });
 
-  journey('is an address that is notified of runs, is tried first, and whose answers are shown', async () => {
+  journey('can be a notified address, which is tested first and whose answers are shown', async () => {
     const page = await at.signedIn('workspaces', `${workspace}/notifications`);
     await page.getByRole('link', { name: 'Create notification' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('on call');
@@ -155,7 +155,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('row').filter({ hasText: 'on call' }).filter({ hasText: 'disabled' }).waitFor();
   });
 
-  journey('is a repository that a workspace follows, through a connection of its organization', async () => {
+  journey('can be a repository that a workspace follows, through a connection of its organization', async () => {
     const page = await at.signedIn('workspaces', `${workspace}/settings`);
     await page.getByRole('button', { name: 'Connect a repository' }).click();
     await page.getByRole('link', { name: 'add one' }).click();
@@ -194,7 +194,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Connect a repository' }).waitFor();
   });
 
-  journey('come only from addresses in a list, which is made, filled and deleted here', async () => {
+  journey('can be limited to the addresses in a list, which is created, filled and deleted here', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/harbor/addresses');
     await page.getByRole('button', { name: 'Create IP allowlist' }).first().click();
     await page.getByLabel('Name').fill('Office');
@@ -222,7 +222,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('An IP allowlist says from which networks').waitFor();
   });
 
-  journey('is an agent, seen as soon as it has registered', async () => {
+  journey('can be an agent, which is shown as soon as it has registered', async () => {
     const pool = await api<Made>('POST', 'organizations/harbor/agent-pools', of('agent-pools', { name: 'pier' }));
     const page = await at.signedIn('workspaces', `${workspace}/settings`);
     await page.getByLabel('Execution mode').selectOption('agent');

@@ -42,7 +42,7 @@ describe('the pages of a database engine', () => {
   }
 
   journey(
-    'connects a database, tests it, creates a role with usual statements, gets credentials, and revokes them',
+    'connect a database, test it, create a role with the usual statements, get credentials, and revoke them',
     async () => {
       const { manager, address, host, connect, logsIn } = await server();
       await api('POST', 'sys/mounts/harbour', { type: 'database' });
@@ -58,7 +58,7 @@ describe('the pages of a database engine', () => {
       await page.getByLabel('Allowed roles').fill('reports');
       await page.keyboard.press('Enter');
       expect(await at.violations(page)).toEqual([]);
-      // It can be tested without being stored, and is tested before it is.
+      // The connection can be tested without being stored, and is tested before it is stored.
       await button(page, 'Verify connection').click();
       await page.getByText(/error verifying connection: .*authentication failed/).waitFor();
       await button(page, 'Create connection').first().click();
@@ -131,7 +131,8 @@ describe('the pages of a database engine', () => {
       await at.picture(sessions, 'secrets-database-sessions');
       await sessions.close();
       await client.end();
-      // Neither the address nor the storage of the browser holds them, and they are lost once the user leaves the page.
+      // Neither the address nor the storage of the browser contains the credentials, and they are lost once the user
+      // leaves the page.
       expect(
         await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])),
       ).not.toContain(password);
@@ -150,7 +151,7 @@ describe('the pages of a database engine', () => {
   );
 
   journey(
-    'takes over a user, rotates its password and that of the configured user, and pauses nothing by accident',
+    'take over a user, rotate its password and that of the configured user, and pause no rotation by accident',
     async () => {
       const { admin, manager, address, logsIn } = await server();
       const batch = `batch_${randomBytes(4).toString('hex')}`;
@@ -200,7 +201,7 @@ describe('the pages of a database engine', () => {
       expect(await logsIn(manager, 'first-one')).toBe(false);
       await button(page, 'Verify connection yard').click();
       await page.getByText('reachable', { exact: true }).waitFor();
-      // Only what was changed is written: the unknown password stays.
+      // Only changed fields are written, so the password, which the page does not know, stays.
       await link(page, 'Settings').click();
       await page.getByText('Root rotation', { exact: true }).click();
       await page.getByLabel('Rotation period').selectOption({ label: 'Every 30 days' });

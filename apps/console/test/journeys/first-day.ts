@@ -7,7 +7,7 @@ import { api, type Made, of, upload } from './workspaces-api';
 const dialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
 const password = 'a long enough password';
 
-/** What an administrator does on the day before: a team that may, an invitation, a login and a policy. */
+/** The administrator's preparations on the day before: a team with rights, an invitation, a login and a policy. */
 async function expected(): Promise<string> {
   const { secretsUrl } = at.installation;
   const write = async (path: string, body: object) => {
@@ -74,7 +74,7 @@ describe('a person', () => {
       // She sees a message about what she may not do.
       await page.goto(`${workspacesUrl}/ui/organizations/harbour/teams`);
       await page.locator('button[title^="Needs can-create-team"]').waitFor();
-      // In the other service she keeps a secret, and shares it once.
+      // In the secrets service she stores a secret, and shares it by a one-time link.
       const vault = await at.open(`${secretsUrl}/ui/`);
       await vault.getByLabel('Sign in with').selectOption({ label: 'Username and password at harbour/' });
       await vault.getByLabel('Username').fill('rosa');
@@ -95,11 +95,11 @@ describe('a person', () => {
       await button(stranger, 'Reveal code').click();
       await stranger.getByText('heave-ho').waitFor();
       await button(vault, 'Done').click();
-      // Why not that one?
+      // The page explains why that secret cannot be read.
       await vault.goto(`${secretsUrl}/ui/policies/explain?path=harbour/data/vault/gold&operation=read`);
       await vault.getByRole('heading', { name: 'No', exact: true }).waitFor();
       await vault.getByText('path "harbour/data/vault/*"').first().waitFor();
-      // Home.
+      // She signs out of both services.
       for (const one of [page, vault]) {
         await signOut(one);
         await one.getByRole('heading', { name: 'Sign in' }).waitFor();

@@ -9,7 +9,7 @@ import { api, type Made, of } from './workspaces-api';
 const name = 'guild';
 const patient = 240_000;
 
-describe('what an organization offers, asks for and limits', () => {
+describe('the governance of an organization', () => {
   if (findBrowser() !== undefined) {
     beforeAll(async () => {
       await api('POST', 'organizations', of('organizations', { name, email: 'guild@example.com' }));
@@ -17,7 +17,7 @@ describe('what an organization offers, asks for and limits', () => {
   }
 
   journey(
-    'is a module without code: enabled with values to choose from, and a workspace made of it by a form',
+    'has no-code modules: enabled with selectable values, and used by a form that creates a workspace',
     async () => {
       const attributes = { name: 'arch', provider: 'stone', 'registry-name': 'private' };
       const module = await api<Made>(
@@ -76,7 +76,7 @@ variable "stones" {
     patient,
   );
 
-  journey('is a change request, for one workspace or for many, until it is archived', async () => {
+  journey('has change requests, for one workspace or for many, until they are archived', async () => {
     for (const one of ['nave', 'aisle'])
       await api('POST', `organizations/${name}/workspaces`, of('workspaces', { name: one }));
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/workspaces/nave/change-requests`);
@@ -104,7 +104,7 @@ variable "stones" {
     await requests.getByText('Before the feast.').waitFor();
   });
 
-  journey('is how long tokens live', async () => {
+  journey('limits the lifetime of tokens', async () => {
     const person = await api<Made>('GET', 'account/details');
     const attributes = { description: 'the laptop of the governor' };
     await api('POST', `users/${person.data.id}/authentication-tokens`, of('authentication-tokens', attributes));
@@ -123,7 +123,7 @@ variable "stones" {
     expect(await at.violations(page)).toEqual([]);
     await page.reload();
     await soon(async () => expect(await users.inputValue()).toBe('12h'));
-    // What follows has tokens of people without a limit.
+    // The following steps create tokens of people without a limit.
     await page.getByLabel('Limit the lifetime of tokens').uncheck();
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Saved.').waitFor();
@@ -133,7 +133,7 @@ variable "stones" {
     );
   });
 
-  journey('are versions of the programs that judge plans', async () => {
+  journey('manages the versions of the policy engines', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/versions');
     await page.getByLabel('Program').selectOption({ label: 'OPA' });
     await page.waitForURL(/tool=opa/);
@@ -152,7 +152,7 @@ variable "stones" {
     await row.waitFor({ state: 'detached' });
   });
 
-  journey('is seen in the audit by a name and a span of time, in the time zone that was chosen', async () => {
+  journey('can be searched in the audit log by name and time range, in the chosen time zone', async () => {
     const { username } = at.installation.firstRun().workspaces;
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/audit`);
     await page.getByLabel('Who').fill(username.slice(0, 3));

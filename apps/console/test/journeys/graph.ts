@@ -14,7 +14,7 @@ describe('a resource graph', () => {
     return page;
   };
 
-  journey('draws a state: with the keyboard along its edges, and as a table', async () => {
+  journey('shows a state: by keyboard along its edges, and as a table', async () => {
     await api('POST', 'organizations', of('organizations', { name: 'bridge', email: 'ops@example.com' }));
     const made = await api<Made>('POST', 'organizations/bridge/workspaces', of('workspaces', { name: 'span' }));
     const { id } = made.data;
@@ -72,7 +72,7 @@ describe('a resource graph', () => {
   });
 
   journey(
-    'draws a plan: what it does to each resource, and what that refers to',
+    'shows a plan: the action on each resource, and the references',
     async () => {
       await api('POST', 'organizations', of('organizations', { name: 'tower', email: 'ops@example.com' }));
       const made = await api<Made>('POST', 'organizations/tower/workspaces', of('workspaces', { name: 'stairs' }));

@@ -116,7 +116,7 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
     const range = { range: '192.0.2.0/24', description: hostile, enabled: false };
     await make(`cidr-range-lists/${addresses.id}/relationships/cidr-ranges`, 'cidr-ranges', range);
     const hedge = await make(`${below}/workspaces`, 'workspaces', { name: 'hedge', description: hostile });
-    // One that nothing has happened to: no configuration, no run, no state.
+    // A workspace with no configuration, no run and no state.
     await make(`${below}/workspaces`, 'workspaces', { name: 'bare' });
     const set = await make(`${below}/varsets`, 'varsets', { name: 'all', description: hostile, global: true });
     const variable = { key: 'colour', value: hostile, description: hostile, category: 'terraform' };
@@ -155,7 +155,7 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
       'api-url': `${outside}/api/v1`,
       'oauth-token-string': 'unseen',
     });
-    // What is sent to it is answered with a hostile text.
+    // The receiver answers every notification with a hostile text.
     const notification = await make(
       `workspaces/${hedge.id}/notification-configurations`,
       'notification-configurations',
@@ -216,7 +216,7 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
       md5: createHash('md5').update(state).digest('hex'),
       state: Buffer.from(state).toString('base64'),
     });
-    // What is shown of them is what became of them.
+    // The page shows the result of these runs, so wait until they have ended.
     const isOver = async (path: string) => {
       const { data } = (await send(`${workspacesUrl}/api/v2/${path}`, headers())) as Answer;
       return !['queued', 'running'].includes(data.attributes.status!);

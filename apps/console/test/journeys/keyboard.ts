@@ -5,7 +5,7 @@ import { at } from './installation';
 
 const farthest = 150;
 
-/** Presses Tab until something has the focus; fails where Tab never comes by. */
+/** Presses Tab until an element has the focus; fails if Tab never reaches it. */
 async function reach(page: Page, what: Locator): Promise<void> {
   await what.waitFor();
   for (let steps = 0; steps < farthest; steps++) {
@@ -21,7 +21,7 @@ async function press(page: Page, name: string, role: 'button' | 'link' = 'button
   );
   await page.keyboard.press('Enter');
 }
-/** Looks for a thing by its name, and opens the first that is found. */
+/** Searches the palette for a name, and opens the first result. */
 async function find(page: Page, text: string, heading: string): Promise<void> {
   await page.keyboard.press('Control+k');
   await page.locator('.palette input:focus').waitFor();
@@ -39,8 +39,8 @@ async function find(page: Page, text: string, heading: string): Promise<void> {
 }
 
 /**
- * Opens a dialog by a button and leaves it, by Escape and by its own button: the focus is at the button again, and is
- * seen.
+ * Opens a dialog by a button and closes it, by Escape and by its own button. Afterwards the button has the focus again,
+ * visibly.
  */
 async function openAndLeave(page: Page, name: string): Promise<void> {
   const opener = button(page, name).first();
@@ -55,7 +55,7 @@ async function openAndLeave(page: Page, name: string): Promise<void> {
   }
 }
 
-/** What has the focus is marked, or the frame around it. */
+/** The focused element, or the frame around it, is visibly marked. */
 async function isSeen(page: Page): Promise<void> {
   const seen = await page.evaluate(() => {
     const focused = document.activeElement!;
@@ -80,7 +80,7 @@ async function write(page: Page, label: string, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-describe('who has no pointer', () => {
+describe('a person without a pointing device', () => {
   const inSecrets = async (place: string): Promise<Page> => {
     const { installation } = at;
     const page = await at.open(`${installation.secretsUrl}${place}`);
@@ -90,7 +90,7 @@ describe('who has no pointer', () => {
     return page;
   };
 
-  journey('signs in to the secrets, goes to a page by two keys, and signs out', async () => {
+  journey('signs in to the secrets console, opens a page by two keys, and signs out', async () => {
     const page = await inSecrets('/ui/');
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('g');
@@ -119,7 +119,7 @@ describe('who has no pointer', () => {
     await page.getByText('open sesame').waitFor();
   });
 
-  journey('shares it once', async () => {
+  journey('shares a secret once', async () => {
     const page = await inSecrets('/ui/secrets?at=typed/door');
     await press(page, 'Share once');
     await press(page, 'Create link');
@@ -128,7 +128,7 @@ describe('who has no pointer', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
-  journey('asks why a policy forbids', async () => {
+  journey('asks why a policy denies a request', async () => {
     const page = await inSecrets('/ui/policies');
     await press(page, 'Create policy');
     await write(page, 'Name', 'typist');
@@ -139,7 +139,7 @@ describe('who has no pointer', () => {
     await page.getByText('Saved.').waitFor();
   });
 
-  journey('signs in to the workspaces, and makes an organization', async () => {
+  journey('signs in to the workspaces console, and creates an organization', async () => {
     const { username, password } = at.installation.firstRun().workspaces;
     const page = await at.open(`${at.installation.workspacesUrl}/ui/`);
     await write(page, 'Username', username);
@@ -152,7 +152,7 @@ describe('who has no pointer', () => {
     await page.getByRole('heading', { name: 'typists', level: 1 }).waitFor();
   });
 
-  journey('makes a workspace, and locks it with a reason', async () => {
+  journey('creates a workspace, and locks it with a reason', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/typists');
     await press(page, 'Create workspace');
     await write(page, 'Name', 'desk');
@@ -192,7 +192,7 @@ describe('who has no pointer', () => {
     await press(page, 'Delete policy');
     await page.getByRole('heading', { name: 'Policies', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'pilot' }).waitFor({ state: 'detached' });
-    // The button no longer exists: the next Tab starts in the page, not at the top of the window.
+    // The button no longer exists, so the next Tab starts in the page, not at the top of the window.
     await soon(async () => expect(await page.evaluate(() => document.activeElement?.id)).toBe('main'));
   });
 

@@ -6,7 +6,7 @@ import { button, journey } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
-/** An API server that only gives tokens, and keeps what it was asked for. */
+/** An API server that only creates tokens, and records the requests. */
 async function cluster() {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -22,7 +22,7 @@ async function cluster() {
 describe('the pages of a kubernetes engine', () => {
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
-  journey('configures a cluster, creates a role, and gets a service account token', async () => {
+  journey('configure a cluster, create a role, and get a service account token', async () => {
     const { asked, url, close } = await cluster();
     await api('POST', 'sys/mounts/fleet-tokens', { type: 'kubernetes' });
     const page = await at.signedIn('secrets', '/ui/engines/mount?mount=fleet-tokens/&tab=configuration');

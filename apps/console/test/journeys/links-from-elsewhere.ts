@@ -6,7 +6,7 @@ import { at, forgetProofs } from './installation';
 
 const tool = 'http://localhost:10003';
 
-describe('what people are sent to from elsewhere', () => {
+describe('a page that other programs open', () => {
   const verifier = randomBytes(48).toString('base64url');
   const login = () => {
     const asked = new URLSearchParams({
@@ -26,7 +26,7 @@ describe('what people are sent to from elsewhere', () => {
     await button(page, 'Sign in').click();
   };
 
-  journey('is the login of the tool, which asks and sends the code to where the tool waits', async () => {
+  journey('is the login of the tool, which asks for consent and sends the code to the waiting tool', async () => {
     const page = await at.open(login(), { leadsTo: tool });
     await signIn(page);
     await page.getByRole('heading', { name: 'Authorize Terraform login' }).waitFor();
@@ -57,7 +57,7 @@ describe('what people are sent to from elsewhere', () => {
     expect(details.status).toBe(200);
   });
 
-  journey('may be refused, and leads nowhere but to this machine', async () => {
+  journey('lets the person refuse, and redirects only to this machine', async () => {
     const page = await at.open(login(), { leadsTo: tool });
     await signIn(page);
     await button(page, 'Refuse').click();
@@ -68,7 +68,7 @@ describe('what people are sent to from elsewhere', () => {
     await soon(async () => expect(await page.getByRole('button', { name: 'Refuse' }).count()).toBe(0));
   });
 
-  journey('is the page that makes API tokens, for clients that have no login', async () => {
+  journey('is the page that creates API tokens, for clients without a login', async () => {
     const page = await at.open(`${at.installation.workspacesUrl}/app/settings/tokens?source=login`);
     await signIn(page);
     await page.getByRole('heading', { name: 'API tokens' }).waitFor();

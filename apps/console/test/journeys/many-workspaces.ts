@@ -29,7 +29,7 @@ async function plant(): Promise<void> {
 
 describe('many workspaces', () => {
   journey(
-    'are tagged, moved, locked and deleted together, with what became of each, and favourites stay at hand',
+    'are tagged, moved, locked and deleted together, with the result of each, and favourites stay at the top',
     async () => {
       await plant();
       const page = await at.signedIn('workspaces', `/ui/organizations/${organization}`);
@@ -78,7 +78,7 @@ describe('many workspaces', () => {
       await project.getByRole('heading', { name: 'peach', level: 1 }).waitFor();
       await project.locator('dd').getByText('stone fruit').waitFor();
       await api('DELETE', `organizations/${organization}/workspaces/peach`);
-      // One that was locked already is refused, and the others are not.
+      // A workspace that is already locked is refused; the others are locked.
       await page.getByLabel('Choose pear').check();
       await act('Lock');
       await inDialog(page, 'Lock').click();
@@ -114,7 +114,7 @@ describe('many workspaces', () => {
     120_000,
   );
 
-  journey('are in the order that the address says', async () => {
+  journey('are in the order that the URL names', async () => {
     const page = await at.signedIn('workspaces', `/ui/organizations/${organization}?sort=-latest-change-at`);
     const listed = () => page.getByLabel(/^Choose \w+$/).evaluateAll((all) => all.map((one) => one.ariaLabel));
     const { data } = await api<Made>(
@@ -130,7 +130,7 @@ describe('many workspaces', () => {
   });
 
   journey(
-    'are looked across: providers, tool versions and drift, by filters in the address, and as a file',
+    'are explored by provider, tool version and drift, with filters in the URL, and exported as a file',
     async () => {
       const page = await at.signedIn('workspaces', `/ui/organizations/${organization}/explorer`);
       const table = page.getByRole('table', { name: 'Workspaces' });
@@ -157,7 +157,7 @@ describe('many workspaces', () => {
       await page.getByRole('table', { name: 'Terraform versions' }).waitFor();
       await page.getByRole('link', { name: 'Modules' }).click();
       await page.getByText('No run has installed a module').waitFor();
-      // Many outputs and long ones leave the resources in sight.
+      // The resources stay visible with many and long outputs.
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/${organization}/workspaces/apple`);
       await page.getByRole('button', { name: 'Show all 13 outputs' }).click();
       await page.getByText('tree_9').waitFor();

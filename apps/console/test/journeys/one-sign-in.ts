@@ -7,7 +7,7 @@ import { at, forgetProofs } from './installation';
 const password = 'correct-horse-battery';
 const button = 'Sign in with One sign-in';
 
-// One installation, one sign-in: the secrets service vouches for people to the workspace service.
+// One sign-in for the installation: the secrets service is the OpenID provider of the workspace service.
 describe('an installation with one sign-in', () => {
   const secrets = async (method: string, path: string, body?: object) => {
     const headers = { 'X-Service-Token': at.installation.firstRun().secrets.root_token };
@@ -62,7 +62,7 @@ describe('an installation with one sign-in', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   };
 
-  journey('lets a person in to the workspaces console by the secrets service, and asks once', async () => {
+  journey('signs a person in to the workspaces console through the secrets service, and asks once', async () => {
     const { secretsUrl, workspacesUrl } = at.installation;
     const page = await at.open(`${workspacesUrl}/ui/`);
     await page.getByRole('button', { name: button }).click();
@@ -73,7 +73,7 @@ describe('an installation with one sign-in', () => {
     await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
     await signOut(page);
     await page.getByRole('button', { name: button }).click();
-    // Who is known there already goes straight through.
+    // A person who is already signed in at the provider is redirected at once.
     await page.waitForURL((url) => url.origin === workspacesUrl && url.pathname === '/ui/');
     await page.getByRole('button', { name: /^Account of/ }).waitFor();
     const { name } = await page.evaluate(async () => {
@@ -83,8 +83,43 @@ describe('an installation with one sign-in', () => {
     expect(name).toBe('ada');
   });
 
+  journey('redirects only to an address of the application, and only if the person agrees', async () => {
+    const { secretsUrl, workspacesUrl } = at.installation;
+    const address = (parameters: Record<string, string>) =>
+      `${secretsUrl}/ui/identity/oidc/provider/company/authorize?${new URLSearchParams({
+        client_id: clientId,
+        response_type: 'code',
+        scope: 'openid',
+        state: '1',
+        redirect_uri: `${workspacesUrl}/ui/sign-in/callback`,
+        ...parameters,
+      })}`;
+    const page = await at.open(address({ redirect_uri: 'https://evil.example/' }));
+    await prove(page);
+    await page.getByRole('heading', { name: 'You cannot be signed in there' }).waitFor();
+    await page.getByText('redirect_uri is not allowed for the client').waitFor();
+    await soon(() => expect(new URL(page.url()).origin).toBe(secretsUrl));
+    expect(await at.violations(page)).toEqual([]);
+    await page.goto(address({ prompt: 'consent', response_type: 'token' }));
+    const arrives = () => page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+    const refused = arrives();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    // A refusal is sent to the application, with its state and with the issuer.
+    expect(Object.fromEntries(new URL((await refused).url()).searchParams)).toMatchObject({
+      error: 'unsupported_response_type',
+      state: '1',
+      iss: `${secretsUrl}/v1/identity/oidc/provider/company`,
+    });
+    await page.waitForURL((url) => url.origin === workspacesUrl);
+    // A person who is asked to sign in again does so, and is redirected.
+    await page.goto(address({ prompt: 'login' }));
+    const allowed = arrives();
+    await prove(page);
+    expect(new URL((await allowed).url()).searchParams.get('code')).toEqual(expect.any(String));
+  });
+
   journey(
-    'sends no one to an address that is not the application’s, and goes on only when the person agrees',
+    'asks for a sign-in once for each request that requires a recent one, even on a slow connection',
     async () => {
       const { secretsUrl, workspacesUrl } = at.installation;
       const address = (parameters: Record<string, string>) =>
@@ -96,79 +131,44 @@ describe('an installation with one sign-in', () => {
           redirect_uri: `${workspacesUrl}/ui/sign-in/callback`,
           ...parameters,
         })}`;
-      const page = await at.open(address({ redirect_uri: 'https://evil.example/' }));
-      await prove(page);
-      await page.getByRole('heading', { name: 'You cannot be signed in there' }).waitFor();
-      await page.getByText('redirect_uri is not allowed for the client').waitFor();
-      await soon(() => expect(new URL(page.url()).origin).toBe(secretsUrl));
-      expect(await at.violations(page)).toEqual([]);
-      await page.goto(address({ prompt: 'consent', response_type: 'token' }));
-      const arrives = () => page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
-      const refused = arrives();
-      await page.getByRole('button', { name: 'Continue' }).click();
-      // A refusal is brought to the application, with the state it sent, and who refuses.
-      expect(Object.fromEntries(new URL((await refused).url()).searchParams)).toMatchObject({
-        error: 'unsupported_response_type',
-        state: '1',
-        iss: `${secretsUrl}/v1/identity/oidc/provider/company`,
+      const page = await at.open(`${secretsUrl}/ui/`);
+      let signedIn = 0;
+      page.on('request', (one) => {
+        if (one.method() === 'POST' && one.url() === `${secretsUrl}/ui/session`) signedIn++;
       });
-      await page.waitForURL((url) => url.origin === workspacesUrl);
-      // Asked to sign in again, the person does, and comes through.
-      await page.goto(address({ prompt: 'login' }));
-      const allowed = arrives();
-      await prove(page);
-      expect(new URL((await allowed).url()).searchParams.get('code')).toEqual(expect.any(String));
+      // When the code is requested, the sign-in is older than a second.
+      await page.route('**/v1/identity/oidc/provider/company/authorize', async (route) => {
+        await new Promise((resolve) => setTimeout(resolve, 2500));
+        await route.continue();
+      });
+      const arrives = async (parameters: Record<string, string>) => {
+        const arrived = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+        const before = signedIn;
+        await page.goto(address(parameters));
+        await prove(page);
+        expect(new URL((await arrived).url()).searchParams.get('code')).toEqual(expect.any(String));
+        await page.waitForURL((url) => url.origin === workspacesUrl);
+        return signedIn - before;
+      };
+      // The person is not signed in, signed in too long ago, or must sign in again because of one of the two parameters.
+      const requests: Record<string, string>[] = [
+        { max_age: '1' },
+        { max_age: '1' },
+        { max_age: '0' },
+        { max_age: '0', prompt: 'login' },
+      ];
+      for (const asked of requests) {
+        expect([asked, await arrives(asked)]).toEqual([asked, 1]);
+      }
+      await page.unroute('**/v1/identity/oidc/provider/company/authorize');
+      const through = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
+      await page.goto(address({ max_age: '600' }));
+      await through;
+      expect(signedIn).toBe(4);
     },
   );
 
-  journey('asks for a sign-in once for each request that wants a recent one, however slow the way is', async () => {
-    const { secretsUrl, workspacesUrl } = at.installation;
-    const address = (parameters: Record<string, string>) =>
-      `${secretsUrl}/ui/identity/oidc/provider/company/authorize?${new URLSearchParams({
-        client_id: clientId,
-        response_type: 'code',
-        scope: 'openid',
-        state: '1',
-        redirect_uri: `${workspacesUrl}/ui/sign-in/callback`,
-        ...parameters,
-      })}`;
-    const page = await at.open(`${secretsUrl}/ui/`);
-    let signedIn = 0;
-    page.on('request', (one) => {
-      if (one.method() === 'POST' && one.url() === `${secretsUrl}/ui/session`) signedIn++;
-    });
-    // By the time that the code is asked for, the sign-in is older than a second.
-    await page.route('**/v1/identity/oidc/provider/company/authorize', async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 2500));
-      await route.continue();
-    });
-    const arrives = async (parameters: Record<string, string>) => {
-      const arrived = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
-      const before = signedIn;
-      await page.goto(address(parameters));
-      await prove(page);
-      expect(new URL((await arrived).url()).searchParams.get('code')).toEqual(expect.any(String));
-      await page.waitForURL((url) => url.origin === workspacesUrl);
-      return signedIn - before;
-    };
-    // Not signed in, signed in too long ago, and required to sign in again by each of the two parameters.
-    const requests: Record<string, string>[] = [
-      { max_age: '1' },
-      { max_age: '1' },
-      { max_age: '0' },
-      { max_age: '0', prompt: 'login' },
-    ];
-    for (const asked of requests) {
-      expect([asked, await arrives(asked)]).toEqual([asked, 1]);
-    }
-    await page.unroute('**/v1/identity/oidc/provider/company/authorize');
-    const through = page.waitForRequest((one) => one.url().startsWith(`${workspacesUrl}/ui/sign-in/callback?`));
-    await page.goto(address({ max_age: '600' }));
-    await through;
-    expect(signedIn).toBe(4);
-  });
-
-  journey('proves again who sits there where a workspace console asks, by the secrets service', async () => {
+  journey('confirms the identity for the workspaces console through the secrets service', async () => {
     const { secretsUrl, workspacesUrl } = at.installation;
     const page = await at.open(`${workspacesUrl}/ui/account`);
     await page.getByRole('button', { name: button }).click();

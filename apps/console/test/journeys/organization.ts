@@ -38,40 +38,43 @@ describe('the pages of an organization', () => {
     }, 60_000);
   }
 
-  journey('make a team, give it rights and a token that is shown once, and delete it by its name', async () => {
-    const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
-    await page.getByRole('button', { name: 'Create team' }).first().click();
-    // The error message is shown once, next to its field, and the field has the focus.
-    await page.getByLabel('Name', { exact: true }).fill('operators');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
-    await page.locator('dialog [aria-invalid="true"]:focus').waitFor();
-    expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0);
-    await page.getByLabel('Name', { exact: true }).fill('deployers');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
-    await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
-    await page.getByLabel('Create, change and delete all projects').check();
-    await page.getByText('comes with manage-projects').first().waitFor();
-    await page.getByRole('button', { name: 'Save access' }).click();
-    await page.getByText('Saved.').waitFor();
-    await page.getByLabel('Description').fill('pipeline');
-    await page.getByRole('button', { name: 'Create token' }).first().click();
-    await page.getByRole('button', { name: 'Reveal New token' }).click();
-    const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
-    const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
-      headers: { Authorization: `Bearer ${token}` },
-    });
-    expect(whoami.status).toBe(200);
-    await page.getByRole('button', { name: 'I have it' }).click();
-    await soon(async () => expect(await page.content()).not.toContain(token));
-    await page.getByRole('button', { name: 'Delete deployers' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Type deployers to confirm').fill('deployers');
-    await dialog.getByRole('button', { name: 'Delete deployers' }).click();
-    await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
-    await page.getByRole('link', { name: 'deployers' }).waitFor({ state: 'detached' });
-  });
+  journey(
+    'create a team, give it rights and a token that is shown once, and delete it after its name is typed',
+    async () => {
+      const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
+      await page.getByRole('button', { name: 'Create team' }).first().click();
+      // The error message is shown once, next to its field, and the field has the focus.
+      await page.getByLabel('Name', { exact: true }).fill('operators');
+      await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
+      await page.locator('dialog [aria-invalid="true"]:focus').waitFor();
+      expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0);
+      await page.getByLabel('Name', { exact: true }).fill('deployers');
+      await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
+      await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
+      await page.getByLabel('Create, change and delete all projects').check();
+      await page.getByText('comes with manage-projects').first().waitFor();
+      await page.getByRole('button', { name: 'Save access' }).click();
+      await page.getByText('Saved.').waitFor();
+      await page.getByLabel('Description').fill('pipeline');
+      await page.getByRole('button', { name: 'Create token' }).first().click();
+      await page.getByRole('button', { name: 'Reveal New token' }).click();
+      const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
+      const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      expect(whoami.status).toBe(200);
+      await page.getByRole('button', { name: 'I have it' }).click();
+      await soon(async () => expect(await page.content()).not.toContain(token));
+      await page.getByRole('button', { name: 'Delete deployers' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Type deployers to confirm').fill('deployers');
+      await dialog.getByRole('button', { name: 'Delete deployers' }).click();
+      await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
+      await page.getByRole('link', { name: 'deployers' }).waitFor({ state: 'detached' });
+    },
+  );
 
-  journey('invite a person, who sees why nothing here is theirs to change', async () => {
+  journey('invite a person, who sees why they may change nothing here', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/members');
     await page.getByRole('button', { name: 'Invite person' }).click();
     await page.getByLabel('Email address').fill('ana@example.com');
@@ -104,7 +107,7 @@ describe('the pages of an organization', () => {
     await soon(async () => expect(await button.getAttribute('aria-disabled')).toBe('true'));
     await button.click({ force: true });
     expect(await hers.getByRole('dialog').count()).toBe(0);
-    // Her rail has no page that would refuse her.
+    // Her navigation has no page that would refuse her.
     const pages = await hers
       .getByRole('navigation', { name: 'Pages' })
       .getByRole('link')
@@ -121,7 +124,7 @@ describe('the pages of an organization', () => {
     await hers.getByText('These pages are for site administrators').waitFor();
   });
 
-  journey('follow one request through the audit, by an address that can be shared', async () => {
+  journey('follow one request through the audit log, by a URL that can be shared', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/audit?action=project.create');
     const row = page.getByRole('row').filter({ hasText: 'billing' });
     await row.getByRole('link', { name: 'follow' }).click();
@@ -135,7 +138,7 @@ describe('the pages of an organization', () => {
     await page.getByRole('row').filter({ hasText: 'organization.create' }).waitFor();
   });
 
-  journey('set how long old states are kept, and say so', async () => {
+  journey('set how long old states are kept, and show it', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/retention');
     await page.getByLabel('Data retention').selectOption('days');
     await page.getByLabel('Days').fill('30');
@@ -147,7 +150,7 @@ describe('the pages of an organization', () => {
     await page.getByText('No policy: states and configurations are kept').waitFor();
   });
 
-  journey('find a team by its name where there are more than a list takes', async () => {
+  journey('find a team by its name if there are more than a list shows', async () => {
     await call('POST', 'organizations', {
       type: 'organizations',
       attributes: { name: 'fleet', email: 'ops@example.com' },
@@ -165,7 +168,7 @@ describe('the pages of an organization', () => {
     await at.picture(page, 'workspaces-choice');
   });
 
-  journey('turn on a second factor by its QR code, and ask for it at the next sign-in', async () => {
+  journey('enable a second factor by its QR code, and ask for it at the next sign-in', async () => {
     const { username, password } = at.installation.firstRun().workspaces;
     const page = await at.signedIn('workspaces', '/ui/account');
     await page.getByLabel('Password, to begin').fill(password);
@@ -190,7 +193,7 @@ describe('the pages of an organization', () => {
   });
 });
 
-/** The code of an authenticator now, or some steps of 30 s later. */
+/** The code of an authenticator now, or a number of time steps (30 s each) later. */
 function codeOf(secret: string, later: number): string {
   const bits = [...secret.replace(/=/g, '')]
     .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))

@@ -9,7 +9,7 @@ import { api } from './secrets-api';
 
 const dayMs = 86_400_000;
 
-/** Whether the program openssl is there, which reads what the page packs. */
+/** Whether the program openssl, which reads the bundle of the page, is installed. */
 const hasOpenssl = (() => {
   try {
     execFileSync('openssl', ['version']);
@@ -30,7 +30,7 @@ describe('the pages of a pki engine', () => {
     return (await download).path();
   };
 
-  journey('creates a root CA with the lifetime that was chosen, and an intermediate that it signs', async () => {
+  journey('create a root CA with the chosen lifetime, and an intermediate that it signs', async () => {
     await api('POST', 'sys/mounts/anchor', { type: 'pki' });
     await api('POST', 'sys/mounts/fleet', { type: 'pki', config: { max_lease_ttl: '43800h' } });
     const page = await at.signedIn('secrets', '/ui/engines/mount?mount=anchor/');
@@ -73,7 +73,7 @@ describe('the pages of a pki engine', () => {
   });
 
   journey(
-    'has a request signed elsewhere, imports a CA, sets the default issuer, renames, revokes and deletes',
+    'have a request signed elsewhere, import a CA, set the default issuer, rename, revoke and delete',
     async () => {
       await api('POST', 'sys/mounts/abroad', { type: 'pki' });
       await api('POST', 'sys/mounts/local', { type: 'pki' });
@@ -121,7 +121,7 @@ describe('the pages of a pki engine', () => {
     },
   );
 
-  journey('makes a role, issues a certificate with its key and as PKCS#12, signs a CSR, and revokes', async () => {
+  journey('create a role, issue a certificate with its key and as PKCS#12, sign a CSR, and revoke', async () => {
     await api('POST', 'sys/mounts/shipyard', { type: 'pki' });
     await api('POST', 'shipyard/root/generate/internal', { common_name: 'Shipyard CA', key_type: 'ec', ttl: '700h' });
     const page = await at.signedIn('secrets', '/ui/engines/mount?mount=shipyard/');
@@ -216,7 +216,7 @@ describe('the pages of a pki engine', () => {
     expect(await at.violations(page)).toEqual([]);
   });
 
-  journey('switches ACME on, and shows what clients are told', async () => {
+  journey('switch ACME on, and show the settings for clients', async () => {
     await api('POST', 'sys/mounts/buoys', { type: 'pki' });
     await api('POST', 'buoys/root/generate/internal', { common_name: 'Buoys CA', key_type: 'ec' });
     await api('POST', 'buoys/roles/web', { allowed_domains: 'example.com', allow_subdomains: true, key_type: 'any' });

@@ -9,8 +9,8 @@ const patient = 240_000;
 const organization = (name: string) =>
   api('POST', 'organizations', of('organizations', { name, email: 'ops@example.com' }));
 
-describe('what teams share', () => {
-  journey('is a module: published from a file, read, deprecated with a reason, and deleted', async () => {
+describe('the registry and policies of an organization', () => {
+  journey('have modules: published from a file, read, deprecated with a reason, and deleted', async () => {
     await organization('quarry');
     const page = await at.signedIn('workspaces', '/ui/organizations/quarry/registry');
     await page.getByRole('button', { name: 'Create module' }).first().click();
@@ -69,7 +69,7 @@ output "top" { value = var.height }`;
   });
 
   journey(
-    'is tried in another version by the workspaces that use it, before they are changed',
+    'plan the workspaces that use a module with another version, before they are changed',
     async () => {
       await organization('mole');
       const module = await api<Made>(
@@ -109,7 +109,7 @@ output "top" { value = var.height }`;
     patient,
   );
 
-  journey('is a provider, and the key that signs it', async () => {
+  journey('have providers, and the keys that sign them', async () => {
     await organization('foundry');
     const page = await at.signedIn('workspaces', '/ui/organizations/foundry/registry/providers');
     await page.getByRole('button', { name: 'Add key' }).first().click();
@@ -127,7 +127,7 @@ output "top" { value = var.height }`;
   });
 
   journey(
-    'are policies: one that fails holds a run, says why, and is overridden with a reason',
+    'have policies: a failed one holds a run, shows the reason, and is overridden with a reason',
     async () => {
       await organization('court');
       const made = await api<Made>('POST', 'organizations/court/workspaces', of('workspaces', { name: 'web' }));
@@ -189,7 +189,7 @@ output "top" { value = var.height }`;
   );
 
   journey(
-    'are the tests of a module: enabled, run with values, read while they run, and canceled',
+    'have tests of modules: enabled, run with values, watched while they run, and canceled',
     async () => {
       await organization('mason');
       const module = await api<Made>(
@@ -247,7 +247,7 @@ output "top" { value = var.height }`;
   );
 
   journey(
-    'is what a query finds: started with values, read while it runs, and canceled',
+    'have queries: started with values, watched while they run, and canceled',
     async () => {
       await organization('surveyor');
       const made = await api<Made>('POST', 'organizations/surveyor/workspaces', of('workspaces', { name: 'hill' }));
@@ -280,7 +280,7 @@ output "top" { value = var.height }`;
   );
 
   journey(
-    'is what a policy would have stopped: judged over earlier runs, with the words that refused',
+    'have dry runs of policies: evaluated on earlier runs, with the messages of the failed ones',
     async () => {
       await organization('jury');
       const made = await api<Made>('POST', 'organizations/jury/workspaces', of('workspaces', { name: 'web' }));

@@ -8,7 +8,7 @@ import { at, elsewhere } from './installation';
 const services = ['secrets', 'workspaces'] as const;
 type Service = (typeof services)[number];
 
-/** Pages that no rail leads to, or that need something to be shown. */
+/** Pages that no navigation leads to, or that are empty without an object. */
 const secretsPages = [
   '/ui/secrets?at=every/',
   '/ui/secrets?at=every/a/b',
@@ -130,7 +130,7 @@ const workspacePages = (planted: Planted): string[] => {
   ];
 };
 
-/** How the services say that there is nothing to list, and no policy. */
+/** The answers of the services if there is nothing to list, and no policy. */
 const isNothing = /^404 GET .*\/(v1\/\S*(list|scan)=true|data-retention-policy$)/;
 
 const settled = async (page: Page): Promise<void> => {
@@ -138,7 +138,7 @@ const settled = async (page: Page): Promise<void> => {
   await page.waitForFunction(() => document.querySelector('main .skeleton') === null);
 };
 
-/** The links in the rail of the open page. */
+/** The links in the navigation of the open page. */
 async function rail(page: Page): Promise<string[]> {
   const links = page.getByRole('navigation', { name: 'Pages' }).locator('a[href^="/ui"]');
   await links.first().waitFor();
@@ -158,7 +158,7 @@ async function screens(service: Service, page: Page): Promise<string[]> {
   return [...new Set([...begin, ...(await rail(page)), ...workspacePages(planted)])];
 }
 
-/** Looks at every screen of a service from all sides; answers what is wrong. */
+/** Checks every screen of a service in every theme and width; returns the problems. */
 async function inspect(service: Service): Promise<string[]> {
   const page = await at.signedIn(service);
   const all = await screens(service, page);
@@ -178,7 +178,7 @@ async function inspect(service: Service): Promise<string[]> {
     for (const violation of await at.violations(page)) note(violation);
     for (const problem of problemsOf(await spokenNodes(page))) note(`read aloud: ${problem}`);
     await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-light`);
-    // The other theme has other colours, and nothing else.
+    // The other theme differs only in its colours.
     await page.emulateMedia({ colorScheme: 'dark' });
     for (const violation of await at.violations(page, ['color-contrast'])) note(`dark: ${violation}`);
     await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-dark`);
@@ -189,13 +189,13 @@ async function inspect(service: Service): Promise<string[]> {
         await at.picture(page, `${service}${address.replace(/\W+/g, '-')}-${width}-${theme}`);
       }
     }
-    // A window of 1440 pixels at 200 % has 720 of the style sheet's.
+    // A window of 1440 pixels at 200 % zoom has 720 CSS pixels.
     for (const width of [768, 720, 390, 320]) {
       await page.setViewportSize({ width, height: 900 });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) note(`${over} pixels too wide for ${width}`);
     }
-    // The narrow page has a menu for its rail: names and roles are others there.
+    // The narrow page has a menu instead of its navigation, with other names and roles.
     for (const violation of await at.violations(page, ['button-name', 'aria-hidden-focus', 'region'])) note(violation);
     const [harmed, images] = await page.evaluate(() => [
       (window as unknown as { harmed?: number }).harmed,
@@ -213,7 +213,7 @@ interface Tab {
   readonly asked: string[];
 }
 
-/** Every screen of a service, each in its own window. */
+/** Checks every screen of a service, each in its own window. */
 async function openAll(service: Service): Promise<Tab[]> {
   const first = await at.signedIn(service);
   const tabs: Tab[] = [];
@@ -228,10 +228,10 @@ async function openAll(service: Service): Promise<Tab[]> {
   return tabs;
 }
 
-// Both services at once: each has its own half of the machine, and what is waited for is the same.
+// Both services at the same time, because most of the time is waiting.
 describe('every screen of both consoles', () => {
   journey(
-    'is without a violation of axe in both themes, has a name for all that is read aloud, fits any width, takes no markup from text, and is refused nothing',
+    'has no axe violation in both themes, names everything for screen readers, fits any width, shows markup as text, and gets no refusal',
     async () => {
       expect((await Promise.all(services.map(inspect))).flat()).toEqual([]);
     },
@@ -239,7 +239,7 @@ describe('every screen of both consoles', () => {
   );
 
   journey(
-    'asks at most once a second while it is seen, and not at all while it is not',
+    'polls at most once a second while it is visible, and never while it is hidden',
     async () => {
       const tabs = (await Promise.all(services.map(openAll))).flat();
       const watch = async (ms: number) => {

@@ -6,11 +6,11 @@ import { button, journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 import { api } from './secrets-api';
 
-/** What must stay text wherever it is shown. */
+/** A string that must be shown as text everywhere. */
 const evil = '<img src=x onerror="document.title=1">';
 
 describe('the console of the secrets service', () => {
-  journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
+  journey('stores a secret, shows it, writes it again, compares, deletes, restores and destroys', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/new');
     await page.getByRole('link', { name: 'Key/value' }).click();
     await page.getByLabel('Path').fill('first');
@@ -34,7 +34,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'Compare with 2' }).click();
     await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
     await page.getByText('changed').waitFor();
-    // The newest of the two is still the current version.
+    // The newer of the two versions is still the current one.
     await page.getByText('version 2, current').waitFor();
     expect(page.url()).not.toContain('swordfish');
     await button(page, 'Delete version 1').click();
@@ -160,7 +160,7 @@ describe('the console of the secrets service', () => {
     await soon(async () => expect(await late.content()).not.toContain('barnacle'));
   });
 
-  journey('writes a policy, shows the line that is wrong, and says why it forbids', async () => {
+  journey('writes a policy, shows the wrong line, and explains why the policy denies a request', async () => {
     const page = await at.signedIn('secrets', '/ui/policies');
     await button(page, 'Create policy').first().click();
     await page.getByLabel('Name').fill('crew');
@@ -174,7 +174,7 @@ describe('the console of the secrets service', () => {
     await page.getByText('Saved.').waitFor();
     const { auth } = await api('POST', 'auth/token/create', { policies: ['crew'] });
     await page.getByRole('link', { name: 'Explain' }).click();
-    // Of the policy itself, which no token may have yet.
+    // Explains the policy itself, which no token may have yet.
     await page.getByLabel('Path').fill('kv/harbour');
     await button(page, 'Explain').click();
     await page.getByRole('heading', { name: 'Yes', exact: true }).waitFor();
@@ -192,7 +192,7 @@ describe('the console of the secrets service', () => {
     await at.picture(page, 'secrets-explain');
   });
 
-  journey('says which rule forbids before a person tries, and when something is refused all the same', async () => {
+  journey('names the denying rule before a person tries, and when a request is refused nevertheless', async () => {
     await api('POST', 'sys/mounts/deck', { type: 'kv', options: { version: '2' } });
     await api('POST', 'deck/data/open/flag', { data: { colour: 'red' } });
     await api('POST', 'deck/data/locked/safe', { data: { code: '7' } });
@@ -216,7 +216,7 @@ describe('the console of the secrets service', () => {
     await page.keyboard.press('Escape');
     await reason.waitFor({ state: 'hidden' });
     await page.locator('button[title^="Needs update on deck/destroy/open/flag"]').waitFor();
-    // What is refused names the rule, and leads to its line.
+    // A refusal names the rule, and links to its line.
     await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=deck/locked/safe`);
     const alert = page.getByRole('alert');
     await alert.getByText('path "deck/data/locked/*" { capabilities = ["deny"] }').waitFor();
@@ -229,14 +229,14 @@ describe('the console of the secrets service', () => {
     await soon(async () => expect(await keeper.locator('.editor-lines .shown').textContent()).toBe('3'));
   });
 
-  describe('of credentials with an end', () => {
+  describe('shows credentials that expire', () => {
     const scheduler = new SchedulerStandIn();
     if (findBrowser() !== undefined) {
       beforeAll(() => scheduler.start());
       afterAll(() => scheduler.stop());
     }
 
-    journey('leads from the token of a run to its leases, to where they come from, and back', async () => {
+    journey('links the token of a run to its leases, these to their engine, and back', async () => {
       const { address, management } = scheduler;
       await api('POST', 'sys/mounts/dock', { type: 'scheduler' });
       await api('POST', 'dock/config/access', { address, token: management });
@@ -277,7 +277,7 @@ describe('the console of the secrets service', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
       await page.getByText('1 in all').waitFor();
       expect(scheduler.issued).toHaveLength(1);
-      // One lease has its page.
+      // Each lease has a page.
       await page.getByRole('link', { name: /^lease …/ }).click();
       await page.getByRole('heading', { name: /^Lease …/ }).waitFor();
       const facts = page.locator('dl.facts');
@@ -288,7 +288,7 @@ describe('the console of the secrets service', () => {
       await dialog.getByLabel('Valid for').selectOption({ label: '12 hours' });
       expect(await at.violations(page)).toEqual([]);
       await dialog.getByRole('button', { name: 'Renew 1 lease' }).click();
-      // No lease outlives its maximum, and the service says so.
+      // A lease cannot be renewed beyond its maximum, and the service reports this.
       await dialog.getByText(/^It is valid for 1 h 59 min/).waitFor();
       await dialog.locator('.notice').waitFor();
       await dialog.getByRole('button', { name: 'Done' }).click();
@@ -298,7 +298,7 @@ describe('the console of the secrets service', () => {
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
       await page.setViewportSize({ width: 1440, height: 900 });
       const id = new URL(page.url()).searchParams.get('id')!;
-      // Who may not list leases can still look up their own.
+      // A person who may not list leases can still look up their own.
       await api('POST', 'sys/policies/acl/holder', {
         policy: 'path "sys/leases/revoke" { capabilities = ["update"] }',
       });
@@ -325,7 +325,7 @@ describe('the console of the secrets service', () => {
     });
   });
 
-  journey('finds engines and policies by a part of their names', async () => {
+  journey('finds engines and policies by part of their names', async () => {
     await api('POST', 'sys/mounts/needle', { type: 'kv' });
     await api('POST', 'sys/policies/acl/haystack', { policy: 'path "needle/*" { capabilities = ["read"] }' });
     const page = await at.signedIn('secrets');
@@ -343,7 +343,7 @@ describe('the console of the secrets service', () => {
     }
   });
 
-  journey('signs in with a name and a password, and lets the person do what they may and no more', async () => {
+  journey('signs a person in with name and password, and offers exactly what they may do', async () => {
     await api('POST', 'sys/auth/userpass', { type: 'userpass' });
     await api('POST', 'auth/userpass/users/ana', { password: 'right horse' });
     const page = await at.open(`${at.installation.secretsUrl}/ui/`);
@@ -352,7 +352,7 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('Password').fill('right horse');
     await button(page, 'Sign in').click();
     await page.getByRole('button', { name: /^Account of/ }).waitFor();
-    // Pages that would only say no are not in the rail.
+    // The navigation has no pages that would only refuse the person.
     const rail = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     const shown = ['Overview', 'Secrets', 'Secrets engines', 'Auth methods', 'Policies', 'Tokens', 'MFA'];
     await soon(async () => expect(await rail.allTextContents()).toEqual(shown));
@@ -370,7 +370,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('alert').waitFor();
   });
 
-  journey('has a form for every engine, made of what it declares', async () => {
+  journey('has a form for every engine, generated from its declaration', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/mount?mount=scheduler/&tab=endpoints');
     await page.getByRole('link', { name: 'config/lease' }).click();
     await page.getByLabel('ttl', { exact: true }).fill('30m');
@@ -381,14 +381,14 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'scheduler', exact: true }).click();
     await page.getByRole('link', { name: 'Create role' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('ops');
-    // They are the scheduler's, and we know none of them.
+    // The names belong to the scheduler, so the console cannot offer any.
     await page.getByLabel('Policies', { exact: true }).fill('read, write');
     await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'ops', level: 1 }).waitFor();
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
   });
 
-  journey('makes users of userpass by name, with policies that are picked, changes and deletes them', async () => {
+  journey('creates users of userpass with chosen policies, changes and deletes them', async () => {
     await api('POST', 'sys/auth/lodge', { type: 'userpass' });
     const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/lodge/');
     await page.getByRole('link', { name: 'Create user' }).first().click();
@@ -427,7 +427,7 @@ describe('the console of the secrets service', () => {
     });
   });
 
-  journey('makes an AppRole and gives a program the two parts that it logs in with', async () => {
+  journey('creates an AppRole, and shows a program’s two login credentials', async () => {
     await api('POST', 'sys/auth/approle', { type: 'approle' });
     const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/approle/&create=true');
     await page.getByLabel('Role name').fill('pipeline');
@@ -443,7 +443,7 @@ describe('the console of the secrets service', () => {
     await page.getByText('No secret ID is valid.').waitFor();
   });
 
-  journey('makes a token that is shown once, and lists tokens by their names', async () => {
+  journey('creates a token that is shown once, and lists tokens by their names', async () => {
     const page = await at.signedIn('secrets', '/ui/access/tokens');
     await button(page, 'Create token').first().click();
     const dialog = page.getByRole('dialog');
@@ -474,7 +474,7 @@ describe('the console of the secrets service', () => {
     expect(await at.violations(page)).toEqual([]);
   });
 
-  journey('puts entities into a group by their names', async () => {
+  journey('adds entities to a group by name', async () => {
     await api('POST', 'identity/entity', { name: 'stoker' });
     const page = await at.signedIn('secrets', '/ui/access/groups');
     await button(page, 'Create group').first().click();
@@ -491,7 +491,7 @@ describe('the console of the secrets service', () => {
     expect((await api('GET', 'identity/group/name/engine%20room')).data.member_entity_ids).toEqual([]);
   });
 
-  journey('opens a secret by a part of its path, or by all of it, and takes what is typed at once', async () => {
+  journey('opens a secret by part of its path or by the whole path, and accepts typing at once', async () => {
     await api('POST', 'sys/mounts/hold', { type: 'kv', options: { version: '2' } });
     await api('POST', 'hold/data/cargo/crates', { data: { count: '7' } });
     const { auth } = await api('POST', 'auth/token/create', { display_name: 'lighthouse', ttl: '1h' });
@@ -515,7 +515,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('button', { name: 'Revoke' }).waitFor();
   });
 
-  journey('takes the fields of a secret from a file, gives them as one, and says who wrote each version', async () => {
+  journey('imports the fields of a secret from a file, exports them, and shows who wrote each version', async () => {
     await api('POST', 'sys/mounts/desk', { type: 'kv', options: { version: '2' } });
     const page = await at.signedIn('secrets', '/ui/secrets?at=desk/');
     await button(page, 'Create secret').first().click();
@@ -580,7 +580,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('row').filter({ hasText: 'north.example.com' }).getByText('revoked').waitFor();
   });
 
-  journey('enrols a person for a second factor with a code to scan', async () => {
+  journey('enrols a person for a second factor with a QR code', async () => {
     await api('POST', 'identity/entity', { name: 'scanner' });
     await api('POST', 'sys/auth/bridge', { type: 'userpass' });
     await api('POST', 'auth/bridge/users/rower', { password: 'never used' });
@@ -601,7 +601,7 @@ describe('the console of the secrets service', () => {
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     };
     await enroll('scan', 'scanner');
-    // A user who has never logged in, by the login.
+    // A user who has never logged in, found by the login.
     await enroll('bridge/rower', 'Use “bridge/rower”');
     const { accessor } = (await api('GET', 'sys/auth')).data['bridge/'];
     const rower = { alias_name: 'rower', alias_mount_accessor: accessor };
@@ -649,7 +649,7 @@ describe('the console of the secrets service', () => {
     await page.getByText('A method defines one-time codes.').waitFor();
   });
 
-  journey('shows what another token may do, to whom the right for it is', async () => {
+  journey('shows what another token may do, to people with the right to see that', async () => {
     await api('POST', 'sys/policies/acl/galley', {
       policy: 'path "kv/galley/*" { capabilities = ["read"] }\npath "kv/bridge" { capabilities = ["deny"] }',
     });
@@ -671,7 +671,7 @@ describe('the console of the secrets service', () => {
     await weak.getByRole('alert').getByText('permission denied').waitFor();
   });
 
-  journey('makes a root token and new recovery keys with enough of the keys', async () => {
+  journey('creates a root token and new recovery keys with enough of the keys', async () => {
     const { recovery_keys: keys } = at.installation.firstRun().secrets;
     const page = await at.signedIn('secrets', '/ui/operations');
     await page.getByRole('link', { name: 'Key shares' }).click();
@@ -701,7 +701,7 @@ describe('the console of the secrets service', () => {
     await rekey.getByRole('button', { name: 'Begin new keys' }).waitFor();
   });
 
-  journey('shows changes without what pages ask by themselves, unless asked to', async () => {
+  journey('lists changes without automatic requests of pages, unless these are requested', async () => {
     await api('POST', 'sys/policies/acl/seen', { policy: '# seen' });
     const page = await at.signedIn('secrets', '/ui/audit');
     const lines = page.getByRole('table', { name: 'Audit entries' });
@@ -720,7 +720,7 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('When').selectOption({ label: 'Last hour' });
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await lines.getByText('sys/policies/acl/seen').first().waitFor();
-    // Someone is picked by a name; no one's id has to be known.
+    // A person is chosen by name, not by id.
     const { data } = (await api('POST', 'identity/entity', { name: 'auditor' })) as { data: { id: string } };
     await page.reload();
     await page.getByLabel('Who').fill('audit');
@@ -733,7 +733,7 @@ describe('the console of the secrets service', () => {
     await soon(async () => expect(await lines.getByText('sys/policies/acl/seen').count()).toBe(0));
   });
 
-  journey('says who read a secret, on its page and in a search of all reads', async () => {
+  journey('shows who read a secret, on its page and in a search of all reads', async () => {
     await api('POST', 'sys/mounts/chest', { type: 'kv', options: { version: '2' } });
     await api('POST', 'chest/data/map', { data: { place: 'under the palm' } });
     await api('POST', 'chest/data/other', { data: { place: 'elsewhere' } });
@@ -763,7 +763,7 @@ describe('the console of the secrets service', () => {
     await page.getByText('No recorded read matches this search.').waitFor();
     await page.getByRole('link', { name: 'Changes' }).click();
     await page.getByRole('table', { name: 'Audit entries' }).waitFor();
-    // A person without rights in the audit sees nothing of it, and no refusal.
+    // A person without rights on the audit log sees no part of it, and no refusal.
     const sailor = await at.open(`${at.installation.secretsUrl}/ui/secrets?at=chest/map`);
     await sailor.getByLabel('Token', { exact: true }).fill(auth.client_token);
     await button(sailor, 'Sign in').click();
@@ -773,7 +773,7 @@ describe('the console of the secrets service', () => {
     expect(await sailor.getByRole('alert').count()).toBe(0);
   });
 
-  journey('lets who may not list a folder open a secret by its path, without a word of refusal', async () => {
+  journey('lets people who may not list a folder open a secret by its path, without showing a refusal', async () => {
     await api('POST', 'sys/mounts/narrow', { type: 'kv', options: { version: '2' } });
     await api('POST', 'narrow/data/team/one', { data: { word: 'known' } });
     await api('POST', 'sys/policies/acl/narrow', { policy: 'path "narrow/data/team/one" { capabilities = ["read"] }' });
@@ -794,7 +794,7 @@ describe('the console of the secrets service', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  journey('says of a typed policy that there is none of that name', async () => {
+  journey('reports that a typed policy does not exist', async () => {
     await api('POST', 'sys/policies/acl/quartermaster', { policy: 'path "a" { capabilities = ["read"] }' });
     const page = await at.signedIn('secrets', '/ui/access/tokens');
     await button(page, 'Create token').first().click();

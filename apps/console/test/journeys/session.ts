@@ -5,7 +5,7 @@ import { at } from './installation';
 
 const services = ['secrets', 'workspaces'] as const;
 
-/** Everything that the scripts of a page hold, as text. */
+/** Everything that the scripts of a page have in memory, as text. */
 async function heapOf(page: Page): Promise<string> {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('HeapProfiler.collectGarbage');
@@ -22,21 +22,21 @@ describe.each(services)('a session of the %s console', (service) => {
     return [secrets.root_token, workspaces.password, workspaces.token];
   };
 
-  journey('begins at / and ends with signing out, after which going back shows nothing', async () => {
+  journey('begins at / and ends with signing out; going back then shows nothing', async () => {
     const page = await at.open(`${address()}/`);
     await soon(() => expect(new URL(page.url()).pathname).toBe('/ui/'));
     await page.close();
     const signed = await at.signedIn(service, service === 'secrets' ? '/ui/engines' : '/ui/account');
     await signOut(signed);
     await signed.getByRole('heading', { name: 'Sign in' }).waitFor();
-    // The next person does not begin where this one stopped.
+    // The next person does not start on this person's last page.
     await soon(() => expect(new URL(signed.url()).pathname).toBe('/ui/'));
     await signed.goBack().catch(() => undefined);
     await signed.goto(`${address()}/ui/`);
     await signed.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  journey('leaves no credential in storage, cookies that scripts read, the page, its history or its heap', async () => {
+  journey('leaves no credential in storage, script-readable cookies, the page, its history or its heap', async () => {
     const page = await at.signedIn(service);
     const seen = await page.evaluate(() => ({
       local: JSON.stringify({ ...localStorage }),
@@ -57,22 +57,22 @@ describe.each(services)('a session of the %s console', (service) => {
     expect(cookie).toMatchObject({ name: `keystead-${service}`, httpOnly: true, sameSite: 'Strict', path: '/' });
   });
 
-  journey('ends in every window at once, also in one that the browser kept', async () => {
+  journey('ends in every window at once, even in a cached page', async () => {
     const left = await at.signedIn(service);
     const page = await left.context().newPage();
     await page.goto(`${address()}/ui/`);
     await signOut(page);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    // It was not used, and made no requests by itself.
+    // The page was not used, and sent no requests by itself.
     await left.getByText('Your session has ended.').waitFor();
-    // What a kept page would show when it comes back: as the browser tells it.
+    // A page from the browser's cache is shown again: simulates the event that the browser sends then.
     const kept = await at.signedIn(service);
     await kept.context().clearCookies();
     await kept.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
     await kept.getByText('Your session has ended.').waitFor();
   });
 
-  journey('is not used by a page that looks again by itself', async () => {
+  journey('is not extended by automatic requests of a page', async () => {
     const seat = await at.signedIn(service);
     await seat.clock.install();
     await seat.goto(`${address()}${service === 'secrets' ? '/ui/operations' : '/ui/admin/runs'}`);
@@ -90,7 +90,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await Promise.all([asked(false), seat.clock.runFor(6000)]);
   });
 
-  journey('refuses a wrong proof, and says so', async () => {
+  journey('refuses a wrong proof, and reports it', async () => {
     const page = await at.open(`${address()}/ui/`);
     if (service === 'secrets') await page.getByLabel('Token', { exact: true }).fill('s.unknown');
     else {
@@ -102,7 +102,7 @@ describe.each(services)('a session of the %s console', (service) => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
-  journey('counts only for our own page', async () => {
+  journey('is valid only for our own page', async () => {
     const page = await at.signedIn(service);
     const path = service === 'secrets' ? '/v1/auth/token/lookup-self' : '/api/v2/account/details';
     const ask = (headers: Record<string, string>) =>
@@ -114,7 +114,7 @@ describe.each(services)('a session of the %s console', (service) => {
     expect(framed).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
   });
 
-  journey('is signed into without a violation of axe in both themes, also narrow', async () => {
+  journey('has a sign-in page without axe violations in both themes, also in a narrow window', async () => {
     const page = await at.open(`${address()}/ui/`);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     for (const theme of ['light', 'dark'] as const) {
@@ -131,9 +131,9 @@ describe.each(services)('a session of the %s console', (service) => {
   });
 });
 
-// Answers and forms of a page are not kept in memory after it is left.
+// Answers and forms of a page are removed from memory when the user leaves it.
 describe('a page of the workspaces console that is left', () => {
-  journey('has forgotten the token that it made, and the secret that was typed', async () => {
+  journey('no longer has the created token and the typed secret in memory', async () => {
     const page = await at.signedIn('workspaces', '/ui/account');
     await page.getByLabel('Description').fill('soon forgotten');
     await page.getByRole('button', { name: 'Create token' }).first().click();

@@ -7,7 +7,7 @@ import { button, journey } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
-/** A new public key as a line of OpenSSH. */
+/** A new public key in OpenSSH's format. */
 function publicLine(comment: string): string {
   const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
   const sized = (bytes: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
@@ -15,7 +15,7 @@ function publicLine(comment: string): string {
   return `ssh-ed25519 ${blob.toString('base64')} ${comment}\n`;
 }
 
-/** Whether the program ssh-keygen is there, which reads what was signed. */
+/** Whether the program ssh-keygen, which reads the certificate, is installed. */
 const hasKeygen = (() => {
   try {
     execFileSync('ssh-keygen', ['-?'], { stdio: 'ignore' });
@@ -28,74 +28,71 @@ const hasKeygen = (() => {
 describe('the pages of an ssh engine', () => {
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
-  journey(
-    'generates a CA key, says how hosts trust it, creates a role, and signs a key that is given as a file',
-    async () => {
-      await api('POST', 'sys/mounts/gates', { type: 'ssh' });
-      const page = await at.signedIn('secrets', '/ui/engines/mount?mount=gates/');
-      await page.getByText('A CA key signs the keys of people and hosts').waitFor();
-      await button(page, 'Generate CA key').click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Name (optional)').fill('users-1');
-      expect(await at.violations(page)).toEqual([]);
-      await dialog.getByRole('button', { name: 'Generate CA key' }).click();
-      const issuer = page.getByRole('region', { name: 'users-1' });
-      await issuer.getByText('default', { exact: true }).waitFor();
-      const { public_key } = (await api('GET', 'gates/config/ca')).data;
-      expect((await issuer.locator('pre').textContent())!.trim()).toBe(public_key.trim());
-      await page.getByText('TrustedUserCAKeys /etc/ssh/trusted-user-ca-keys.pem', { exact: true }).waitFor();
-      const command = (await page.getByText(/^curl --fail/).textContent())!;
-      const { origin, pathname } = new URL(command.split(' ').at(-1)!);
-      expect(origin + pathname).toBe(`${at.installation.secretsUrl}/v1/gates/public_keys`);
-      expect(await (await fetch(origin + pathname)).text()).toContain(public_key.trim());
-      expect(await at.violations(page)).toEqual([]);
-      await at.picture(page, 'secrets-ssh-ca');
-      await page.getByRole('navigation', { name: 'Parts of gates/' }).getByRole('link', { name: 'Roles' }).click();
-      await link(page, 'Create role').click();
-      await link(page, 'Certificates').click();
-      await page.getByLabel('Name', { exact: true }).fill('deploy');
-      for (const user of ['deploy', 'root']) {
-        await page.getByRole('combobox', { name: 'Allowed users' }).fill(user);
-        await page.keyboard.press('Enter');
-      }
-      expect(await at.violations(page)).toEqual([]);
-      await at.picture(page, 'secrets-ssh-new-role');
-      await button(page, 'Create role').first().click();
-      await page.getByRole('heading', { name: 'deploy', level: 1 }).waitFor();
-      expect((await api('GET', 'gates/roles/deploy')).data).toMatchObject({
-        key_type: 'ca',
-        allowed_users: 'deploy,root',
-        default_extensions: { 'permit-pty': '' },
-      });
-      // The error message is next to its field.
-      await page.getByLabel('Public key').fill('no key');
-      await page.getByLabel('Principals').fill('deploy');
+  journey('generate a CA key, explain how hosts trust it, create a role, and sign a key from a file', async () => {
+    await api('POST', 'sys/mounts/gates', { type: 'ssh' });
+    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=gates/');
+    await page.getByText('A CA key signs the keys of people and hosts').waitFor();
+    await button(page, 'Generate CA key').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name (optional)').fill('users-1');
+    expect(await at.violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Generate CA key' }).click();
+    const issuer = page.getByRole('region', { name: 'users-1' });
+    await issuer.getByText('default', { exact: true }).waitFor();
+    const { public_key } = (await api('GET', 'gates/config/ca')).data;
+    expect((await issuer.locator('pre').textContent())!.trim()).toBe(public_key.trim());
+    await page.getByText('TrustedUserCAKeys /etc/ssh/trusted-user-ca-keys.pem', { exact: true }).waitFor();
+    const command = (await page.getByText(/^curl --fail/).textContent())!;
+    const { origin, pathname } = new URL(command.split(' ').at(-1)!);
+    expect(origin + pathname).toBe(`${at.installation.secretsUrl}/v1/gates/public_keys`);
+    expect(await (await fetch(origin + pathname)).text()).toContain(public_key.trim());
+    expect(await at.violations(page)).toEqual([]);
+    await at.picture(page, 'secrets-ssh-ca');
+    await page.getByRole('navigation', { name: 'Parts of gates/' }).getByRole('link', { name: 'Roles' }).click();
+    await link(page, 'Create role').click();
+    await link(page, 'Certificates').click();
+    await page.getByLabel('Name', { exact: true }).fill('deploy');
+    for (const user of ['deploy', 'root']) {
+      await page.getByRole('combobox', { name: 'Allowed users' }).fill(user);
       await page.keyboard.press('Enter');
-      await button(page, 'Sign').click();
-      await page.getByText(/failed to parse public_key/).waitFor();
-      expect(await page.getByLabel('Public key').getAttribute('aria-invalid')).toBe('true');
-      const buffer = Buffer.from(publicLine('ana@laptop'));
-      await page.getByLabel('Use a file').setInputFiles({ name: 'id_ed25519.pub', mimeType: 'text/plain', buffer });
-      await button(page, 'Sign').click();
-      await page.getByText('The key was signed.').waitFor();
-      await page.getByText('vault-root-').waitFor();
-      expect(await at.violations(page)).toEqual([]);
-      await at.picture(page, 'secrets-ssh-signed');
-      const download = page.waitForEvent('download');
-      await button(page, 'Download id_ed25519-cert.pub').click();
-      const file = await (await download).path();
-      expect(readFileSync(file, 'utf8')).toMatch(/^ssh-ed25519-cert-v01@openssh\.com /);
-      if (hasKeygen) {
-        const said = execFileSync('ssh-keygen', ['-L', '-f', '-'], { input: readFileSync(file), encoding: 'utf8' });
-        expect(said).toMatch(/Principals:\s+deploy\n/);
-      }
-      await page.getByText('ssh-keygen -L -f id_ed25519-cert.pub', { exact: true }).waitFor();
-      await page.setViewportSize({ width: 390, height: 900 });
-      await at.picture(page, 'secrets-ssh-signed-390');
-    },
-  );
+    }
+    expect(await at.violations(page)).toEqual([]);
+    await at.picture(page, 'secrets-ssh-new-role');
+    await button(page, 'Create role').first().click();
+    await page.getByRole('heading', { name: 'deploy', level: 1 }).waitFor();
+    expect((await api('GET', 'gates/roles/deploy')).data).toMatchObject({
+      key_type: 'ca',
+      allowed_users: 'deploy,root',
+      default_extensions: { 'permit-pty': '' },
+    });
+    // The error message is next to its field.
+    await page.getByLabel('Public key').fill('no key');
+    await page.getByLabel('Principals').fill('deploy');
+    await page.keyboard.press('Enter');
+    await button(page, 'Sign').click();
+    await page.getByText(/failed to parse public_key/).waitFor();
+    expect(await page.getByLabel('Public key').getAttribute('aria-invalid')).toBe('true');
+    const buffer = Buffer.from(publicLine('ana@laptop'));
+    await page.getByLabel('Use a file').setInputFiles({ name: 'id_ed25519.pub', mimeType: 'text/plain', buffer });
+    await button(page, 'Sign').click();
+    await page.getByText('The key was signed.').waitFor();
+    await page.getByText('vault-root-').waitFor();
+    expect(await at.violations(page)).toEqual([]);
+    await at.picture(page, 'secrets-ssh-signed');
+    const download = page.waitForEvent('download');
+    await button(page, 'Download id_ed25519-cert.pub').click();
+    const file = await (await download).path();
+    expect(readFileSync(file, 'utf8')).toMatch(/^ssh-ed25519-cert-v01@openssh\.com /);
+    if (hasKeygen) {
+      const said = execFileSync('ssh-keygen', ['-L', '-f', '-'], { input: readFileSync(file), encoding: 'utf8' });
+      expect(said).toMatch(/Principals:\s+deploy\n/);
+    }
+    await page.getByText('ssh-keygen -L -f id_ed25519-cert.pub', { exact: true }).waitFor();
+    await page.setViewportSize({ width: 390, height: 900 });
+    await at.picture(page, 'secrets-ssh-signed-390');
+  });
 
-  journey('gives a one-time password for a host, and lists it until it was used', async () => {
+  journey('issue a one-time password for a host, and list it until it was used', async () => {
     await api('POST', 'sys/mounts/doors', { type: 'ssh' });
     const page = await at.signedIn('secrets', '/ui/engines/mount?mount=doors/&tab=roles&create=true&part=otp');
     await page.getByLabel('Name', { exact: true }).fill('night');

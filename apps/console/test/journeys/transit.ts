@@ -12,7 +12,7 @@ describe('the pages of a transit engine', () => {
   const result = (page: Page, name: RegExp) => page.getByRole('status', { name }).locator('pre');
 
   journey(
-    'encrypts texts, bytes and files with a new key, decrypts them, rotates it, rewraps, and deletes it',
+    'encrypt strings, bytes and files with a new key, decrypt them, rotate the key, rewrap, and delete it',
     async () => {
       await api('POST', 'sys/mounts/cipher', { type: 'transit' });
       const page = await at.signedIn('secrets', '/ui/engines/mount?mount=cipher/');
@@ -21,7 +21,7 @@ describe('the pages of a transit engine', () => {
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('orders');
       await dialog.getByLabel('Type').selectOption('rsa-2048');
-      // What a type cannot do is not offered.
+      // The dialog does not offer options that the key type does not support.
       expect(await dialog.getByLabel('Derived').count()).toBe(0);
       await dialog.getByLabel('Type').selectOption('aes256-gcm96');
       await dialog.getByLabel('Derived').waitFor();
@@ -97,7 +97,7 @@ describe('the pages of a transit engine', () => {
     },
   );
 
-  journey('signs and verifies with pairs of keys, and makes HMACs', async () => {
+  journey('sign and verify with key pairs, and create HMACs', async () => {
     await api('POST', 'sys/mounts/seals', { type: 'transit' });
     await api('POST', 'seals/keys/releases', { type: 'ed25519' });
     await api('POST', 'seals/keys/tokens', { type: 'ecdsa-p256' });
@@ -132,7 +132,7 @@ describe('the pages of a transit engine', () => {
     expect(readFileSync(await (await download).path(), 'utf8')).toBe(data.keys['1'].public_key);
   });
 
-  journey('asks for the context of a derived key, and says which rule forbids a use', async () => {
+  journey('ask for the context of a derived key, and name the rule that denies a use', async () => {
     await api('POST', 'sys/mounts/locks', { type: 'transit' });
     await api('POST', 'locks/keys/rooms', { derived: true, convergent_encryption: true });
     await api('POST', 'sys/policies/acl/porter', {

@@ -41,7 +41,7 @@ const unharmed = async (page: Page) =>
 
 describe('the first day in the workspace console', () => {
   journey(
-    'makes an organization and a workspace, and finds it by name',
+    'creates an organization and a workspace, and finds it by name',
     async () => {
       const page = await at.signedIn('workspaces');
       await button(page, 'Create organization').first().click();
@@ -53,7 +53,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Name', { exact: true }).fill('hedge');
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
-      // The settings are there, also for a tool that accepts only https.
+      // The page shows the settings, also for a tool that accepts only https.
       await page.getByText('No run yet. Point').waitFor();
       const { host, origin } = new URL(page.url());
       await page.getByText(`credentials "${host}"`).waitFor();
@@ -62,7 +62,7 @@ describe('the first day in the workspace console', () => {
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden`);
       await page.getByLabel('Search by name').fill('edg');
       await page.waitForURL(/q=edg/);
-      await page.getByRole('link', { name: 'hedge' }).waitFor();
+      await page.getByRole('region', { name: 'Workspaces' }).getByRole('link', { name: 'hedge' }).waitFor();
       await page.getByLabel('Search by name').fill('nothing like it');
       await page.getByText('No workspace matches these filters.').waitFor();
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden/teams`);
@@ -79,7 +79,7 @@ describe('the first day in the workspace console', () => {
         `workspaces/${hedge.data.id}/vars`,
         of('vars', { key: 'blossom_colour', category: 'terraform' }),
       );
-      // Also in a workspace that was never opened, and in a set.
+      // The search also finds variables of a workspace that was never opened, and of a set.
       const orchard = await api<Made>('POST', 'organizations/garden/workspaces', of('workspaces', { name: 'orchard' }));
       const inOrchard = of('vars', { key: 'blossom_scent', category: 'env', value: 'x', sensitive: true });
       await api('POST', `workspaces/${orchard.data.id}/vars`, inOrchard);
@@ -104,7 +104,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'plans, sees what changes, confirms, and watches the log until it is applied',
+    'plans, shows the changes, confirms, and shows the log until the run is applied',
     async () => {
       const { org } = await prepared();
       const page = await at.signedIn('workspaces', workspace(org));
@@ -120,7 +120,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Comment', { exact: true }).fill('Go on');
       await dialog(page, 'Confirm & apply').click();
       await page.getByRole('tab', { name: 'Apply log' }).click();
-      // The log comes while the tool still works.
+      // The log appears while the tool is still running.
       await page.getByText('laying row 1').waitFor();
       await status(page, 'applying').waitFor();
       await page.getByText('laying row 6').waitFor();
@@ -131,7 +131,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Search the log').fill('');
       await status(page, 'applied').waitFor();
       await page.getByText('Go on').waitFor();
-      // What was to be done is done now, with what the plan did not know.
+      // The planned changes are now done, and show values that the plan did not know.
       await page.getByRole('tab', { name: 'Resources' }).click();
       await page.getByRole('heading', { name: 'Created: 1' }).waitFor();
       await page.getByText('1 created').waitFor();
@@ -143,7 +143,7 @@ describe('the first day in the workspace console', () => {
       expect(await page.locator('main').textContent()).not.toContain('never shown');
       expect(await at.violations(page)).toEqual([]);
       await unharmed(page);
-      // Its output can be hidden, and restored.
+      // The output of the run can be hidden and restored.
       await page.getByRole('tab', { name: 'Data' }).click();
       await button(page, 'Hide: plan').click();
       await dialog(page, 'Hide').click();
@@ -161,7 +161,7 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('heading', { name: 'Outputs' }).waitFor();
       await page.getByRole('region', { name: 'README' }).getByRole('cell', { name: 'low & dry' }).waitFor();
       await unharmed(page);
-      // The address of a run that the tool prints leads to its page.
+      // The URL of a run that the tool prints leads to the run's page.
       const runs = await api<{ data: { id: string }[] }>('GET', `organizations/${org}/runs`);
       await page.goto(`${at.installation.workspacesUrl}/app/${org}/web/runs/${runs.data[0]!.id}`);
       await status(page, 'applied').waitFor();
@@ -170,7 +170,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'holds a log of 100,000 lines in less than 200 MB, and leads to any of them',
+    'holds a log of 100,000 lines in less than 200 MB, and links to any line',
     async () => {
       const { org } = await prepared('# chatty');
       const page = await at.signedIn('workspaces', workspace(org));
@@ -194,7 +194,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'compares two states, and goes back to the first',
+    'compares two states, and rolls back to the first',
     async () => {
       const { org, id } = await prepared();
       await api('POST', `workspaces/${id}/actions/lock`, { reason: 'pushing' });
@@ -206,7 +206,7 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Show values').check();
       await page.getByText('stone.wall').click();
       await page.locator('details', { hasText: 'stone.wall' }).locator('.attributes').waitFor();
-      // It was unlocked: it is locked only while the state is rolled back.
+      // The workspace was not locked before; it is locked only while the state is rolled back.
       await button(page, 'Roll back').first().click();
       const asked = page.getByRole('dialog');
       await soon(async () => expect(await asked.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0));
@@ -239,7 +239,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'keeps a sensitive variable to itself, and says where each value comes from',
+    'hides a sensitive variable, and shows the source of each value',
     async () => {
       const { org } = await prepared();
       const vars = { data: [{ type: 'vars', attributes: { key: 'colour', value: 'green', category: 'terraform' } }] };
@@ -280,7 +280,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'tells people without the right what is missing, and whom to ask',
+    'tells people without a right which one is missing, and whom to ask',
     async () => {
       const { org, id } = await prepared();
       const admin = await at.signedIn('workspaces', workspace(org));
@@ -311,7 +311,7 @@ describe('the first day in the workspace console', () => {
       await soon(async () => expect(await confirm.getAttribute('title')).toMatch(/can-apply.*owner/));
       await confirm.click({ force: true });
       await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
-      // While she looks, another person confirms: she sees it happen.
+      // Another person confirms the run while she looks at it, and her page shows it.
       await button(admin, 'Confirm & apply').click();
       await dialog(admin, 'Confirm & apply').click();
       await status(page, 'applied').waitFor();
@@ -320,7 +320,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'shows in any number of windows what happens, though a browser keeps but six connections',
+    'shows live updates in any number of windows, although a browser has only six connections',
     async () => {
       const { org, id } = await prepared();
       const first = await at.signedIn('workspaces', workspace(org, '/runs'));
@@ -339,7 +339,7 @@ describe('the first day in the workspace console', () => {
   );
 
   journey(
-    'asks for the password again before a workspace is deleted',
+    'asks for the password again before it deletes a workspace',
     async () => {
       const { org } = await prepared();
       const page = await at.signedIn('workspaces', workspace(org, '/settings'));

@@ -13,7 +13,7 @@ interface MethodConfig {
   /** Shown fields that are not settings here. */
   readonly ignored?: readonly string[];
   readonly isUnset?: (here: Data) => boolean;
-  /** It cannot be written without its secret. */
+  /** The configuration cannot be written without its secret. */
   readonly needsHidden?: true;
 }
 
@@ -99,8 +99,8 @@ export async function carryLists(place: NamespacePair, mount: string, { lists }:
       if (!there) continue;
       // Users cannot be created without a password: this one is random and not stored.
       const besides = type === 'userpass' ? { password: randomBytes(32).toString('base64url') } : undefined;
-      const carried = await carry(place, { kind, path: at, there, besides, ignored });
-      if (carried && besides) passwords += 1;
+      const isCopied = await carry(place, { kind, path: at, there, besides, ignored });
+      if (isCopied && besides) passwords += 1;
       if (type === 'approle') await carryRoleId(place, at);
     }
   }

@@ -50,7 +50,7 @@ export async function carry(
   return done ?? false;
 }
 
-/** Names the settings that differ from those there. Values may be confidential, so they are not printed. */
+/** Names the settings that differ from the source's. Values may be confidential, so they are not printed. */
 function reportDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
   const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
   if (names.length > 0) job.report.manualStep(`${label}: not as it is there: ${names.join(', ')}`);
@@ -85,7 +85,7 @@ function normal(value: unknown): string {
   if (typeof value === 'string') return secondsIn(value) ?? normalList(value.split(','));
   if (Array.isArray(value)) return normalList(value);
   if (typeof value !== 'object') return String(value);
-  // In a map an empty text is meaningful, as in the extensions of a certificate.
+  // An empty string in a map has a meaning, for example in the extensions of a certificate.
   const entries = Object.entries(value).map(([name, item]) => [name, item === '' ? "''" : normal(item)] as const);
   const pairs = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
   return pairs.length === 0 ? '' : JSON.stringify(pairs);

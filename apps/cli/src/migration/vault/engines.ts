@@ -166,7 +166,7 @@ async function carryConnections(place: NamespacePair, mount: string): Promise<vo
     const path = `${mount}config/${name}`;
     const there = await attempt(job, () => from.find(path));
     if (!there) continue;
-    const carried = await carry(place, {
+    const isCopied = await carry(place, {
       kind: 'connection',
       path,
       there,
@@ -177,6 +177,6 @@ async function carryConnections(place: NamespacePair, mount: string): Promise<vo
         verify_connection: false,
       },
     });
-    if (carried) job.report.manualStep(`${labelOf(place, path)}: its password is not shown there: write it`);
+    if (isCopied) job.report.manualStep(`${labelOf(place, path)}: its password is not shown there: write it`);
   }
 }

@@ -15,9 +15,9 @@ interface Alias extends Data {
 /** Copies entities with their aliases, and groups with their members. */
 export async function carryIdentity(place: NamespacePair): Promise<void> {
   for await (const id of namesThere(place, 'identity/entity/id')) await carryEntity(place, id);
-  const remembered = new Map<string, string | undefined>();
+  const idsHere = new Map<string, string | undefined>();
   // Groups may be members of each other: create all before adding members.
-  for await (const id of namesThere(place, 'identity/group/id')) await carryGroup(place, id, remembered);
+  for await (const id of namesThere(place, 'identity/group/id')) await carryGroup(place, id, idsHere);
   for await (const id of namesThere(place, 'identity/group/id')) await nestGroup(place, id);
 }
 
@@ -35,7 +35,7 @@ async function carryEntity(place: NamespacePair, id: string): Promise<void> {
   const here = await attempt(job, () => findHere(place, path));
   const aliases = (here?.aliases ?? []) as Alias[];
   for (const alias of (there.aliases ?? []) as Alias[]) {
-    await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, known: aliases }, alias));
+    await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, aliases }, alias));
   }
   const factors = Object.keys((there.mfa_secrets ?? {}) as object).length;
   if (factors > 0) job.report.manualStep(`${labelOf(place, path)}: second factors are not shown there: enrol again`);
@@ -44,7 +44,7 @@ async function carryEntity(place: NamespacePair, id: string): Promise<void> {
 async function carryAlias(
   place: NamespacePair,
   of: 'entity' | 'group',
-  owner: { name: string; id: unknown; known: readonly Alias[] },
+  owner: { name: string; id: unknown; aliases: readonly Alias[] },
   alias: Alias,
 ): Promise<void> {
   const { job, to } = place;
@@ -55,7 +55,7 @@ async function carryAlias(
   if (!accessor && !job.dryRun) {
     return job.report.manualStep(`${label} belongs to ${alias.mount_path ?? 'a mount'}, which is not copied`);
   }
-  if (owner.known.some((one) => one.name === alias.name && one.mount_accessor === accessor)) {
+  if (owner.aliases.some((one) => one.name === alias.name && one.mount_accessor === accessor)) {
     return job.report.skip(kind);
   }
   if (!job.dryRun) {
@@ -69,11 +69,7 @@ async function carryAlias(
   job.report.add(kind);
 }
 
-async function carryGroup(
-  place: NamespacePair,
-  id: string,
-  remembered: Map<string, string | undefined>,
-): Promise<void> {
+async function carryGroup(place: NamespacePair, id: string, idsHere: Map<string, string | undefined>): Promise<void> {
   const { job } = place;
   const there = await attempt(job, () => place.from.find(`identity/group/id/${id}`));
   if (!there) return;
@@ -82,7 +78,7 @@ async function carryGroup(
   const isExternal = there.type === 'external';
   const member_entity_ids: string[] = [];
   for (const one of isExternal ? [] : ((there.member_entity_ids ?? []) as string[])) {
-    const here = await entityHere(place, one, remembered);
+    const here = await entityHere(place, one, idsHere);
     if (here) member_entity_ids.push(here);
     else if (!job.dryRun) job.report.manualStep(`${labelOf(place, path)}: the entity ${one} in it is not here`);
   }
@@ -96,7 +92,7 @@ async function carryGroup(
   const alias = there.alias as Alias | undefined;
   if (!alias?.name) return;
   const aliases = [here?.alias as Alias | undefined].filter((one): one is Alias => Boolean(one?.name));
-  await attempt(job, () => carryAlias(place, 'group', { name, id: here?.id, known: aliases }, alias));
+  await attempt(job, () => carryAlias(place, 'group', { name, id: here?.id, aliases }, alias));
 }
 
 /** Adds the member groups of a group that this run or an earlier one created. */
@@ -119,13 +115,13 @@ async function nestGroup(place: NamespacePair, id: string): Promise<void> {
 async function entityHere(
   place: NamespacePair,
   id: string,
-  remembered: Map<string, string | undefined>,
+  idsHere: Map<string, string | undefined>,
 ): Promise<string | undefined> {
-  if (remembered.has(id)) return remembered.get(id);
+  if (idsHere.has(id)) return idsHere.get(id);
   const there = await attempt(place.job, () => place.from.find(`identity/entity/id/${id}`));
   const here = there && (await attempt(place.job, () => findHere(place, `identity/entity/name/${String(there.name)}`)));
   const found = here?.id === undefined ? undefined : String(here.id);
-  if (remembered.size >= REMEMBERED) remembered.clear();
-  remembered.set(id, found);
+  if (idsHere.size >= REMEMBERED) idsHere.clear();
+  idsHere.set(id, found);
   return found;
 }

@@ -27,7 +27,7 @@ export async function copySecrets(place: NamespacePair, mount: string, versioned
   });
 }
 
-/** The secrets below a folder, deepest folders in the order of their names. One page of each level is held. */
+/** The secrets below a folder, depth first and in the order of names. Only one page of each level is in memory. */
 async function* pathsBelow(place: NamespacePair, root: string, folder: string): AsyncGenerator<string> {
   for await (const name of namesThere(place, `${root}${folder}`)) {
     if (name.endsWith('/')) yield* pathsBelow(place, root, `${folder}${name}`);
@@ -40,7 +40,7 @@ async function copyValue(place: NamespacePair, path: string): Promise<void> {
   const here = await findHere(place, path);
   if (job.dryRun) return here ? job.report.skip('secret') : job.report.add('secret');
   const value = await from.find(path);
-  // It was deleted after it was listed.
+  // The secret was deleted after it was listed.
   if (!value) return;
   if (here && !sameValue(here, value)) {
     return job.report.manualStep(`${labelOf(place, path)}: has another value here, which stays`);
@@ -60,20 +60,21 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   const here = await findHere(place, meta);
   const sourceFacts = factsOf(there);
   const targetFacts = here && factsOf(here);
-  const done = targetFacts?.current_version ?? 0;
-  const why = targetFacts && done > 0 ? await whyNotOurs(place, mount, path, sourceFacts, targetFacts) : undefined;
+  const lastCopied = targetFacts?.current_version ?? 0;
+  const why =
+    targetFacts && lastCopied > 0 ? await whyNotOurs(place, mount, path, sourceFacts, targetFacts) : undefined;
   if (why) return report.manualStep(`${label}: ${why}`);
   const numbers = Object.keys(sourceFacts.versions).map(Number);
   const first = Math.min(...numbers, sourceFacts.current_version + 1);
-  const gap = Math.max(0, first - done - 1);
+  const gap = Math.max(0, first - lastCopied - 1);
   if (gap > job.longestGap) {
     return report.fail(`${label}: begins with version ${first}: -longest-gap=${gap} skips the numbers before it`);
   }
   if (here) report.skip('secret');
   else report.add('secret');
-  report.skip('version', numbers.filter((number) => number <= done).length);
-  const missing = numbers.filter((number) => number > done).length;
-  tellUnread(place, label, sourceFacts, done);
+  report.skip('version', numbers.filter((number) => number <= lastCopied).length);
+  const missing = numbers.filter((number) => number > lastCopied).length;
+  tellUnread(place, label, sourceFacts, lastCopied);
   if (there.metadata_cas_required === true) report.manualStep(`${label}: metadata_cas_required is unknown here`);
   if (job.dryRun) return report.add('version', missing);
   const settingsThere = Object.fromEntries(settings.map((name) => [name, there[name]]));
@@ -81,15 +82,15 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   // While versions are written, the limits are those of the source.
   const meanwhile = missing > 0 && (first > 1 || keptVersions < numbers.length) ? { max_versions: numbers.length } : {};
   await bring(place, meta, here ?? {}, { ...settingsThere, ...meanwhile }, here === undefined);
-  for (let number = done + 1; number <= sourceFacts.current_version; number += 1) {
+  for (let number = lastCopied + 1; number <= sourceFacts.current_version; number += 1) {
     await copyVersion(place, mount, path, number, sourceFacts);
     if (sourceFacts.versions[number]) report.add('version');
   }
-  await mark(place, mount, path, sourceFacts, done, targetFacts);
+  await mark(place, mount, path, sourceFacts, lastCopied, targetFacts);
   if ('max_versions' in meanwhile) await bring(place, meta, meanwhile, settingsThere, false);
 }
 
-/** Why the versions here are not those of an earlier run, if so. */
+/** Why the versions here cannot come from an earlier run; undefined if they can. */
 async function whyNotOurs(place: NamespacePair, mount: string, path: string, there: Facts, targetFacts: Facts) {
   const newest = targetFacts.current_version;
   if (newest > there.current_version) return 'has more versions here, which stay';
@@ -129,18 +130,18 @@ async function copyVersion(
   await place.to.write(`${mount}data/${path}`, { data: value ?? {}, options: { cas: number - 1 } });
 }
 
-/** Marks versions like the source. A deleted value cannot be read there, so it is destroyed here. */
+/** Marks versions like the source. A value that was deleted at the source cannot be read, so it is destroyed here. */
 async function mark(
   place: NamespacePair,
   mount: string,
   path: string,
   there: Facts,
-  done: number,
+  lastCopied: number,
   targetFacts: Facts | undefined,
 ) {
   const now = Date.now();
   const entries = Object.entries(there.versions);
-  const isNew = (number: string) => Number(number) > done;
+  const isNew = (number: string) => Number(number) > lastCopied;
   const open = ([number]: [string, unknown]) => isNew(number) || targetFacts?.versions[number]?.destroyed === false;
   const deleted = entries.filter(([, facts]) => isPast(facts.deletion_time, now) && !facts.destroyed).filter(open);
   const destroyed = entries.filter(([, facts]) => facts.destroyed).filter(open);
@@ -155,9 +156,9 @@ async function mark(
   await send('destroy', [...destroyed, ...deleted.filter(([number]) => isNew(number))]);
 }
 
-function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, done: number): void {
+function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, lastCopied: number): void {
   const now = Date.now();
-  const fresh = Object.entries(versions).filter(([number, { destroyed }]) => Number(number) > done && !destroyed);
+  const fresh = Object.entries(versions).filter(([number, { destroyed }]) => Number(number) > lastCopied && !destroyed);
   const deleted = fresh.filter(([, facts]) => isPast(facts.deletion_time, now)).map(([number]) => number);
   const ending = fresh.filter(([, { deletion_time: at }]) => at && !isPast(at, now)).map(([number]) => number);
   if (deleted.length > 0) {
@@ -170,7 +171,7 @@ function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, 
   }
 }
 
-/** Writes settings of a secret where they differ from those given. */
+/** Writes the settings of a secret that change. With `always`, writes even if none changes. */
 async function bring(place: NamespacePair, meta: string, before: Data, changes: Data, always: boolean): Promise<void> {
   const changed = Object.entries(changes).filter(([name, value]) => !same(value, before[name]));
   if (always || changed.length > 0) await place.to.write(meta, Object.fromEntries(changed.map(settable)));

@@ -2,7 +2,7 @@ import { same } from './carry';
 import { attempt, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
-/** A mount that exists on both servers, or would after a real run. */
+/** A mount that exists on both servers, or would exist on both after a real run. */
 export interface CarriedMount {
   /** Ends in a slash. */
   readonly path: string;
@@ -48,7 +48,7 @@ export async function carryMounts(place: NamespacePair, of: keyof typeof tables)
   const { job, from, to, exists } = place;
   const there = await attempt(job, () => from.find(table));
   const here = exists ? ((await to.find(table)) ?? {}) : {};
-  const carried: CarriedMount[] = [];
+  const copied: CarriedMount[] = [];
   for (const [path, entry] of Object.entries(there ?? {}) as [string, MountEntry][]) {
     if (!path.endsWith('/') || typeof entry?.type !== 'string') continue;
     const label = labelOf(place, of === 'auth' ? `auth/${path}` : path);
@@ -64,9 +64,9 @@ export async function carryMounts(place: NamespacePair, of: keyof typeof tables)
     const found = here[path] as MountEntry | undefined;
     const versioned = type === 'kv' && String(entry.options?.version ?? '1') === '2';
     const is = { path, type, versioned };
-    if (await attempt(job, () => enable(place, { label, table, kind }, is, entry, found), label)) carried.push(is);
+    if (await attempt(job, () => enable(place, { label, table, kind }, is, entry, found), label)) copied.push(is);
   }
-  return carried;
+  return copied;
 }
 
 async function enable(

@@ -109,8 +109,8 @@ export class SecretsServer {
     const target = new URL(`${address}/v1/${segments.map(encodeURIComponent).join('/')}`);
     for (const [name, value] of Object.entries(query)) target.searchParams.set(name, value);
     const text = body === undefined ? undefined : jsonText(body);
-    const { status, text: said, location } = await this.send(method, target, text);
-    const answer = said === '' ? undefined : bodyIn(said);
+    const { status, text: answerText, location } = await this.send(method, target, text);
+    const answer = answerText === '' ? undefined : bodyIn(answerText);
     // For a deleted version, the body of the 404 holds the metadata.
     if (absent.includes(status)) return answer?.data ? answer : undefined;
     if (location) throw new Problem(`${what}: it redirects to ${location}: use that address`, exitCodes.unreachable);
@@ -124,7 +124,7 @@ export class SecretsServer {
       if (status === 503) throw new Problem(refused.message, exitCodes.unreachable);
       throw refused;
     }
-    if (said !== '' && !answer) {
+    if (answerText !== '' && !answer) {
       throw new Problem(`${what}: the answer is not JSON: is this a secrets service?`, exitCodes.unreachable);
     }
     return answer;

@@ -20,15 +20,15 @@ export function CreateToken({
   readonly onClose: () => void;
   readonly onDone: (accessor: string) => void;
 }) {
-  const [given, setGiven] = useState({ display_name: '', ttl: '', num_uses: '' });
+  const [form, setForm] = useState({ display_name: '', ttl: '', num_uses: '' });
   const [policies, setPolicies] = useState<readonly string[]>([]);
   const [isRenewable, setRenewable] = useState(true);
   const [isOrphan, setOrphan] = useState(false);
-  const [made, setMade] = useState<TokenAnswer['auth']>();
-  const change = useChange<TokenAnswer>(({ auth }) => setMade(auth));
-  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const [token, setToken] = useState<TokenAnswer['auth']>();
+  const change = useChange<TokenAnswer>(({ auth }) => setToken(auth));
+  const set = (name: keyof typeof form) => (value: string) => setForm((before) => ({ ...before, [name]: value }));
   const send = () => {
-    const { display_name, ttl, num_uses } = given;
+    const { display_name, ttl, num_uses } = form;
     const body = {
       ...(display_name === '' ? {} : { display_name }),
       ...(ttl === '' ? {} : { ttl }),
@@ -39,16 +39,16 @@ export function CreateToken({
     };
     change.mutate({ method: 'POST', path: 'auth/token/create', body });
   };
-  if (made !== undefined) {
+  if (token !== undefined) {
     return (
       <Dialog title="Token created" onClose={onClose}>
         <Notice tone="amber" alert>
           <span>Copy the token now: it is not shown again.</span>
-          <SecretValue name="token" value={made.client_token} />
+          <SecretValue name="token" value={token.client_token} />
         </Notice>
-        <p className="second">Its policies: {made.policies.join(', ')}.</p>
+        <p className="second">Its policies: {token.policies.join(', ')}.</p>
         <div className="row end">
-          <Button kind="primary" onClick={() => onDone(made.accessor)}>
+          <Button kind="primary" onClick={() => onDone(token.accessor)}>
             Done
           </Button>
         </div>
@@ -60,19 +60,19 @@ export function CreateToken({
       <TextField
         label="Display name"
         autoFocus
-        value={given.display_name}
+        value={form.display_name}
         onChange={set('display_name')}
         hint="Shown in the list and in the audit."
       />
       <PolicyPicker chosen={policies} onChange={setPolicies} hint="If empty, it gets the policies of your session." />
-      <TextField label="TTL" value={given.ttl} onChange={set('ttl')} placeholder="768h" hint="Such as 30m or 12h." />
+      <TextField label="TTL" value={form.ttl} onChange={set('ttl')} placeholder="768h" hint="Such as 30m or 12h." />
       <details className="advanced">
         <summary>Advanced</summary>
         <div className="stack">
           <TextField
             label="Number of uses"
             type="number"
-            value={given.num_uses}
+            value={form.num_uses}
             onChange={set('num_uses')}
             hint="Empty is unlimited."
           />

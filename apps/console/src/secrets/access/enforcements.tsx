@@ -115,7 +115,7 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
   );
 }
 
-/** The logins to which an enforcement applies: any of these. */
+/** The logins that an enforcement applies to: all that match at least one of these fields. */
 type Covered = Pick<
   Enforcement,
   'auth_method_accessors' | 'auth_method_types' | 'identity_group_ids' | 'identity_entity_ids'

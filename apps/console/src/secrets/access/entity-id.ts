@@ -13,8 +13,8 @@ interface EntityAnswer {
  * Finds the id of an entity by id, name, or login such as `userpass/ada`. Creates an entity for a userpass user who has
  * not logged in yet. Throws if the user does not exist.
  */
-export async function entityIdOf(transport: Transport, methods: readonly Mount[], given: string): Promise<string> {
-  const text = given.trim();
+export async function entityIdOf(transport: Transport, methods: readonly Mount[], typed: string): Promise<string> {
+  const text = typed.trim();
   if (text === '') throw new Error('Choose a person.');
   if (uuid.test(text)) return text;
   const byName = await orNone(
@@ -41,8 +41,8 @@ async function newEntity(transport: Transport, method: Mount, name: string): Pro
     (await orNone(transport.call('GET', `/v1/auth/${encodedPath(method.path)}users/${encodeURIComponent(name)}`)));
   if (!isUser) throw new Error(`${name} has not logged in at ${method.path} yet, so there is no entity to enroll.`);
   const alias = { name, mount_accessor: method.accessor };
-  const made = await transport.call<{ data: { canonical_id: string } }>('POST', '/v1/identity/entity-alias', alias);
-  return made.data.canonical_id;
+  const created = await transport.call<{ data: { canonical_id: string } }>('POST', '/v1/identity/entity-alias', alias);
+  return created.data.canonical_id;
 }
 
 /** The response; undefined if the object does not exist. */

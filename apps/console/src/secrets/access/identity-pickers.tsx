@@ -25,7 +25,7 @@ export const nameAndLogins = (info: ListedIdentity | undefined, id: string) => (
   logins: (info?.aliases ?? []).map(loginOf).join(', '),
 });
 
-/** A name with its auth method, as `userpass/ada`. */
+/** The name of a login with its auth method, as `userpass/ada`. */
 const loginOf = ({ name, mount_path: at = '' }: { readonly name: string; readonly mount_path?: string }): string =>
   `${at.replace(/^auth\//, '')}${name}`;
 

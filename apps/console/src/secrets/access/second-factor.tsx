@@ -149,12 +149,12 @@ export function SecondFactor() {
 }
 
 function NewMethod({ onClose }: { readonly onClose: () => void }) {
-  const [given, setGiven] = useState({ method_name: '', issuer: 'Keystead', digits: '6' });
+  const [form, setForm] = useState({ method_name: '', issuer: 'Keystead', digits: '6' });
   const [acceptsPasskeys, setAcceptsPasskeys] = useState(false);
   const change = useChange(() => onClose());
-  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const set = (name: keyof typeof form) => (value: string) => setForm((before) => ({ ...before, [name]: value }));
   const send = () => {
-    const { method_name, issuer, digits } = given;
+    const { method_name, issuer, digits } = form;
     const body = {
       issuer,
       digits: Number(digits),
@@ -165,15 +165,15 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <FormDialog title="Create method" action="Create method" change={change} onSend={send} onBack={onClose}>
-      <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
+      <TextField label="Name" autoFocus value={form.method_name} onChange={set('method_name')} />
       <TextField
         label="Issuer"
         required
-        value={given.issuer}
+        value={form.issuer}
         onChange={set('issuer')}
         hint="Shown in authenticator apps."
       />
-      <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
+      <SelectField label="Digits" value={form.digits} onChange={set('digits')} options={['6', '8']} />
       <CheckField
         label="A login with a passkey needs no code"
         checked={acceptsPasskeys}
@@ -195,9 +195,9 @@ function Enrol({
   const [person, setPerson] = useState('');
   const { transport } = useSession();
   const mounts = useMounts();
-  const [made, setMade] = useState<NewSecret>();
+  const [generated, setGenerated] = useState<NewSecret>();
   const [unknown, setUnknown] = useState<unknown>();
-  const change = useChange<{ data: NewSecret | null }>((answer) => setMade(answer.data ?? undefined));
+  const change = useChange<{ data: NewSecret | null }>((answer) => setGenerated(answer.data ?? undefined));
   const send = async (event: FormEvent) => {
     event.preventDefault();
     setUnknown(undefined);
@@ -214,7 +214,7 @@ function Enrol({
   };
   return (
     <Dialog title={entity === undefined ? 'Enroll someone' : 'Enroll yourself'} onClose={onClose}>
-      {made === undefined ? (
+      {generated === undefined ? (
         <form className="stack" onSubmit={(event) => void send(event)}>
           {entity === undefined ? (
             <PersonField value={person} onChange={setPerson} />
@@ -235,14 +235,15 @@ function Enrol({
       ) : (
         <div className="stack">
           <p>Scan this with an authenticator app. It is not shown again.</p>
-          <img className="qr" src={`data:image/png;base64,${made.barcode}`} alt="The secret as a QR code" />
+          <img className="qr" src={`data:image/png;base64,${generated.barcode}`} alt="The secret as a QR code" />
           <p className="second small">
-            Or type it: <SecretValue name="secret" value={new URL(made.url).searchParams.get('secret') ?? made.url} />
+            Or type it:{' '}
+            <SecretValue name="secret" value={new URL(generated.url).searchParams.get('secret') ?? generated.url} />
           </p>
-          {made.recovery_codes && made.recovery_codes.length > 0 ? (
+          {generated.recovery_codes && generated.recovery_codes.length > 0 ? (
             <div className="stack-tight">
               <h3>Recovery codes, each good once</h3>
-              <Copied text={made.recovery_codes.join(' ')} what="recovery codes" />
+              <Copied text={generated.recovery_codes.join(' ')} what="recovery codes" />
             </div>
           ) : null}
           <div className="row end">

@@ -34,10 +34,10 @@ export function Tokens() {
     void navigate(page('/access/tokens', typed === '' ? {} : { accessor: typed.trim() }));
   };
   const mayLookUp = may({ path: lookUp, capabilities: ['update'] }).forbidden === undefined;
-  const finish = (made: string) => {
+  const finish = (created: string) => {
     setAdding(false);
-    // The list is in no order that people know: among many tokens, a new one may be anywhere.
-    if (mayLookUp) void navigate(page('/access/tokens', { accessor: made }));
+    // The order of the list has no meaning to people, so a new token could be anywhere in it.
+    if (mayLookUp) void navigate(page('/access/tokens', { accessor: created }));
   };
   return (
     <div className="stack">

@@ -49,8 +49,8 @@ export function Audit() {
     queryKey: ['v1', 'audit', search],
     initialPageParam: '',
     queryFn: async ({ pageParam }) => {
-      const { own, ...asked } = search;
-      const query = new URLSearchParams({ limit: '100', ...asked });
+      const { own, ...filters } = search;
+      const query = new URLSearchParams({ limit: '100', ...filters });
       if (pageParam !== '') query.set('after', pageParam);
       return (await transport.call<AuditAnswer>('GET', `/v1/sys/audit-chain/entries?${query}`)).data;
     },

@@ -35,7 +35,7 @@ interface ReadsAnswer {
 const setting = 'SECRETS_AUDIT_READS=on';
 const path = 'sys/audit-reads';
 
-/** The table covers the whole installation and is in the root namespace. */
+/** The table of reads covers the whole installation, so it is in the root namespace. */
 const find = async (transport: Transport, query: Readonly<Record<string, string>>): Promise<ReadsAnswer> =>
   (
     await transport.call<{ data: ReadsAnswer }>('GET', `/v1/${path}?${new URLSearchParams(query)}`, undefined, {
@@ -124,7 +124,10 @@ export function ReadsPage() {
   );
 }
 
-/** Newest first. Reads of several versions by the same token from the same address within an hour are one row. */
+/**
+ * Sorts reads, newest first. Reads of several versions by the same token from the same address within an hour become
+ * one row.
+ */
 function byReader(reads: readonly ReadRow[]): ReadRow[] {
   const rows = new Map<string, ReadRow>();
   for (const read of [...reads].sort((a, b) => (a.last_time < b.last_time ? 1 : -1))) {

@@ -10,7 +10,7 @@ interface Answer {
   readonly iss?: string;
   readonly error?: string;
   readonly error_description?: string;
-  /** The address to return to, with an error if the application may receive it. */
+  /** The address to return to. An error is sent to it if the application may receive the error. */
   readonly redirect_uri?: string;
   readonly errors?: readonly string[];
 }
@@ -28,7 +28,7 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
   const isAnew = prompts.includes('login') || parameters.max_age === '0';
   const [asks, setAsks] = useState(prompts.includes('consent') || prompts.includes('select_account'));
   const [failure, setFailure] = useState<unknown>();
-  const begun = useRef(false);
+  const hasBegun = useRef(false);
 
   const go = useCallback(async () => {
     setFailure(undefined);
@@ -55,8 +55,8 @@ export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
 
   useEffect(() => {
     document.title = 'Sign in to an application · Keystead';
-    if (asks || begun.current) return;
-    begun.current = true;
+    if (asks || hasBegun.current) return;
+    hasBegun.current = true;
     void (isAnew ? signOut().catch(setFailure) : go());
   }, [asks, go, isAnew, signOut]);
 

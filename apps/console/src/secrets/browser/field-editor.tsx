@@ -14,7 +14,7 @@ export interface FieldRow {
   readonly id: number;
   readonly name: string;
   readonly value: string;
-  /** The original value if it is not a string: kept unless edited. */
+  /** The original value, if it is not a string. It is kept unless the user edits the field. */
   readonly was?: unknown;
 }
 
@@ -30,7 +30,10 @@ export function rowsOf(fields: Fields): FieldRow[] {
   return rows.length === 0 ? [emptyRow(rows)] : rows;
 }
 
-/** Rows as fields, without unnamed rows. Values that were not strings keep their type if unchanged or still JSON. */
+/**
+ * Rows as fields, without unnamed rows. A value that was not a string keeps its type if it is unchanged, or if the new
+ * value is also JSON.
+ */
 export function fieldsOf(rows: readonly FieldRow[]): Fields {
   const named = rows.filter(({ name }) => name !== '');
   return Object.fromEntries(
@@ -61,8 +64,8 @@ export function FieldEditor({
   const [shown, setShown] = useState(false);
   const [isJson, setJson] = useState(false);
   const [problem, setProblem] = useState<string>();
-  // The previous fields. A new field gets the focus.
-  const [known] = useState(() => new Set(rows.map(({ id }) => id)));
+  // The ids of the initial fields. A field that is added later gets the focus.
+  const [initialIds] = useState(() => new Set(rows.map(({ id }) => id)));
   const file = useRef<HTMLInputElement>(null);
   const take = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
@@ -113,13 +116,13 @@ export function FieldEditor({
                 label="Name"
                 value={row.name}
                 onChange={(name) => change(row.id, { name })}
-                autoFocus={!known.has(row.id)}
+                autoFocus={!initialIds.has(row.id)}
               />
               <TextField
                 label="Value"
                 masked={!shown}
                 rows={1}
-                autoFocus={index === 0 && known.has(row.id) && row.name !== ''}
+                autoFocus={index === 0 && initialIds.has(row.id) && row.name !== ''}
                 value={row.value}
                 onChange={(value) => change(row.id, { value })}
               />

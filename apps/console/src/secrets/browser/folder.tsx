@@ -75,7 +75,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
   const [adding, setAdding] = useState(false);
   const [moving, setMoving] = useState(false);
   const navigate = useNavigate();
-  // Whether the session may create secrets here is checked with this path.
+  // An example path, to check whether the session may create secrets here.
   const any = valuesAt(mount, `${folder}new`);
   const mayCreate = useMay([any])({ path: any, capabilities: ['create'] }).forbidden === undefined;
   const shown = (names.data ?? []).filter((name) => name.includes(part));

@@ -22,7 +22,9 @@ const times = [
   { value: '72h', label: '3 days' },
 ];
 
-/** A link that shows the secret once: a second person who opens it learns that it was opened before. */
+/**
+ * Creates a link that shows the secret only once. If someone else has already opened it, the recipient learns this.
+ */
 export function ShareOnce({
   mount,
   path,
@@ -44,10 +46,10 @@ export function ShareOnce({
       return (await transport.call<Wrapped>('GET', address, undefined, { 'X-Service-Wrap-TTL': ttl })).wrap_info;
     },
   });
-  const made = wrap.data;
+  const wrapped = wrap.data;
   return (
     <Dialog title="Share once" onClose={onClose}>
-      {made === undefined ? (
+      {wrapped === undefined ? (
         <Form layout="dialog" action="Create link" change={wrap} onSend={() => wrap.mutate()} onBack={onClose}>
           <p className="second">
             Creates a link that shows this secret as it is now, once, to the first person who opens it. They need no
@@ -58,14 +60,14 @@ export function ShareOnce({
       ) : (
         <div className="stack">
           <p>
-            Send this link to one person. Expires <Time at={Date.parse(made.creation_time) + made.ttl * 1000} />, or
-            when it was opened.
+            Send this link to one person. Expires <Time at={Date.parse(wrapped.creation_time) + wrapped.ttl * 1000} />,
+            or when it was opened.
           </p>
           <div className="code-block">
-            <Copied text={`${location.origin}/ui/unwrap#${made.token}`} what="link" />
+            <Copied text={`${location.origin}/ui/unwrap#${wrapped.token}`} what="link" />
           </div>
           <p className="second small">
-            Or unwrap it by command: <code>keystead unwrap {made.token}</code>
+            Or unwrap it by command: <code>keystead unwrap {wrapped.token}</code>
           </p>
           <div className="row end">
             <Button kind="primary" onClick={onClose}>

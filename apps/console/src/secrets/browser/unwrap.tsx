@@ -76,7 +76,7 @@ export function Unwrap({ transport }: { readonly transport: Transport }) {
   );
 }
 
-/** The fields of a wrapped response; for a KV version, those of the secret. */
+/** The fields to show of a wrapped response; if it is a version of a KV secret, the fields of the secret. */
 function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> {
   const inner = data?.data;
   if (data && 'metadata' in data && typeof inner === 'object' && inner !== null)
@@ -84,7 +84,7 @@ function fieldsIn({ data, auth }: Unwrapped): Readonly<Record<string, unknown>> 
   return data ?? auth ?? {};
 }
 
-/** Unwraps for a signed-in person. */
+/** Opens a shared secret for a user who is signed in. */
 export function UnwrapPage() {
   const { transport } = useSession();
   return (

@@ -25,7 +25,10 @@ interface VersionTwo {
 export const valuesAt = (mount: Mount, path: string): string =>
   hasVersions(mount) ? `${mount.path}data/${path}` : `${mount.path}${path}`;
 
-/** Reads a secret; its values are not cached after leaving the page. `data` is undefined if it does not exist. */
+/**
+ * Reads a secret; its values are dropped from the cache when the user leaves the page. `data` is undefined if it does
+ * not exist.
+ */
 export function useSecret(mount: Mount, path: string, version: number | undefined, enabled = true) {
   const { transport } = useSession();
   return useQuery<Secret | null>({
@@ -44,9 +47,9 @@ export function useSecret(mount: Mount, path: string, version: number | undefine
         return hasVersions(mount) ? secretOf(data) : { data };
       } catch (error) {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
-        // The 404 of a deleted version carries its metadata.
-        const gone = (error.body as { data?: VersionTwo } | undefined)?.data;
-        return gone?.metadata ? secretOf(gone) : null;
+        // The 404 for a deleted version contains the metadata of the version.
+        const answer = (error.body as { data?: VersionTwo } | undefined)?.data;
+        return answer?.metadata ? secretOf(answer) : null;
       }
     },
   });
@@ -57,7 +60,7 @@ function secretOf({ data, metadata }: VersionTwo): Secret {
   return { data, version, destroyed, ...(deletion_time === '' ? {} : { deletedAt: deletion_time }) };
 }
 
-/** A field as text; values that are not strings as JSON. */
+/** The text of a field; for values that are not strings, JSON. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : exactJson(value, 2));
 
 /** How the fields of two versions differ. */

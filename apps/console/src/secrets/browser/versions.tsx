@@ -57,7 +57,7 @@ export function Versions({
       { onSettled: () => action === 'destroy' && setDestroying(undefined) },
     );
   const at = mount.path + path;
-  // Writes an old version as the latest one, unless a newer one was written in the meantime.
+  // Writes an old version as the latest one, unless a newer version was written in the meantime.
   const restore = async (version: number) => {
     setFailure(undefined);
     const values = `/v1/${encodedPath(valuesAt(mount, path))}`;

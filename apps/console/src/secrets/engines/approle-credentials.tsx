@@ -19,7 +19,7 @@ export function AppRoleCredentials({ mount, role }: { readonly mount: string; re
   const accessors = useList(`${at}/secret-id`);
   const make = useChange<SecretId>();
   const end = useChange();
-  const [made, setMade] = useState<SecretId['data']>();
+  const [secretId, setSecretId] = useState<SecretId['data']>();
   return (
     <section className="panel stack" aria-labelledby="credentials">
       <div className="panel-head">
@@ -30,7 +30,7 @@ export function AppRoleCredentials({ mount, role }: { readonly mount: string; re
           onClick={() =>
             make.mutate(
               { method: 'POST', path: `${at}/secret-id`, body: {} },
-              { onSuccess: ({ data }) => setMade(data) },
+              { onSuccess: ({ data }) => setSecretId(data) },
             )
           }
         >
@@ -42,10 +42,10 @@ export function AppRoleCredentials({ mount, role }: { readonly mount: string; re
         <dt>Role ID</dt>
         <dd>{id.data === undefined ? '…' : <Copied text={id.data.role_id} what="role ID" />}</dd>
       </dl>
-      {made === undefined ? null : (
+      {secretId === undefined ? null : (
         <Notice tone="amber" alert>
           <span>Copy the secret ID now: it is not shown again.</span>
-          <SecretValue name="secret ID" value={made.secret_id} />
+          <SecretValue name="secret ID" value={secretId.secret_id} />
         </Notice>
       )}
       {accessors.data === undefined || accessors.data.length === 0 ? (

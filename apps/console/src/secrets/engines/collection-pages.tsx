@@ -27,7 +27,7 @@ export interface CollectionProps {
   readonly collection: Collection;
 }
 
-/** The names of a collection, and the button that adds one. */
+/** Lists the names of a collection, with a button that adds one. */
 export function CollectionList({ mount, collection }: CollectionProps) {
   const names = useListing(encodedPath(mount + collection.list));
   const [text, setText] = useState('');
@@ -83,7 +83,7 @@ export function CollectionList({ mount, collection }: CollectionProps) {
 
 const mostShownFields = 3;
 
-/** Fields to show as columns: single values that some rows have. */
+/** Fields to show as columns: those that are not lists or objects and that at least one row has. */
 function shownFieldsOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
   const names = new Set(
     infos.flatMap((info) =>
@@ -100,10 +100,10 @@ function FieldValue({ value }: { readonly value: unknown }) {
   return <span>{String(value)}</span>;
 }
 
-/** An item of a collection with its form and actions; without a name, a new one. */
+/** An item of a collection with its form and actions, or a new item if no name is given. */
 export function CollectionRecord({ mount, collection, name }: CollectionProps & { readonly name: string | undefined }) {
   const { record, one, list, actions } = collection;
-  // Each read issues credentials with a lease.
+  // If true, each read of this path issues credentials with a lease.
   const issues = !mount.startsWith('auth/') && actions.some(({ pattern }) => pattern.startsWith('creds/'));
   const mayLook = useReadable([], ['sys/leases/timeline']).has('sys/leases/timeline');
   const [parameter = 'name'] = record.parameters;
@@ -112,7 +112,7 @@ export function CollectionRecord({ mount, collection, name }: CollectionProps & 
   const [typed, setTyped] = useState<Typed>();
   const [problem, setProblem] = useState<unknown>();
   const [removing, setRemoving] = useState(false);
-  const pathOf = (given: string) => `${encodedPath(mount)}${filled(record.pattern, { [parameter]: given })}`;
+  const pathOf = (value: string) => `${encodedPath(mount)}${filled(record.pattern, { [parameter]: value })}`;
   const stored = useRead<Readonly<Record<string, unknown>>>(pathOf(name ?? ''), { enabled: name !== undefined });
   const fields = record.write?.fields ?? [];
   const { data } = stored;
@@ -249,7 +249,7 @@ function RecordFields({
 }: {
   readonly fields: readonly Field[];
   readonly typed: Typed;
-  /** Policies in auth methods are policies of this service. Policies in engines belong to other systems. */
+  /** Whether the record belongs to an auth method. Only there, policies are policies of this service. */
   readonly ofMethod: boolean;
   readonly onChange: (typed: Typed) => void;
 }) {

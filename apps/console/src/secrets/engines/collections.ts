@@ -2,7 +2,7 @@ import type { EnginePath, Field } from './document';
 
 /** A collection of named items in a mount: users, roles, keys. */
 export interface Collection {
-  /** The pattern that lists names, also used in the page address. */
+  /** The pattern of the path that lists the names. It is also used in the address of the page. */
   readonly list: string;
   readonly title: string;
   readonly one: string;
@@ -30,7 +30,10 @@ const words: ReadonlyMap<string, readonly [string, string]> = new Map(
   }),
 );
 
-/** Paths that act on a record but are not below its path: `issue/{role}` for a role. */
+/**
+ * Paths that act on a record although they are not below its path, by collection: for example `issue/{role}` for a
+ * role.
+ */
 const verbs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     roles: ['creds', 'issue', 'sign', 'sts', 'rotate-role'],
@@ -60,11 +63,11 @@ export function collectionsOf(places: readonly EnginePath[]): Collection[] {
       const record = places.find(isRecord);
       if (record === undefined) return [];
       const [title, one] = words.get(list) ?? [named(list), named(list).replace(/s$/, '').toLowerCase()];
-      const wanted = new Set(verbs.get(list));
+      const ownVerbs = new Set(verbs.get(list));
       const actions = places.filter(
         (place) =>
           place.parameters.length === 1 &&
-          (place.pattern.startsWith(`${record.pattern}/`) || wanted.has(place.pattern.split('/')[0]!)) &&
+          (place.pattern.startsWith(`${record.pattern}/`) || ownVerbs.has(place.pattern.split('/')[0]!)) &&
           (place.write !== undefined || (place.read !== undefined && !place.pattern.startsWith(record.pattern))),
       );
       // A path that sets a single field of a record is part of the record's form.
@@ -87,7 +90,7 @@ export interface FieldGroup {
   readonly fields: readonly Field[];
 }
 
-/** Fields shown first. */
+/** Patterns of the fields that are shown first. */
 const first: readonly RegExp[] = [
   /^(password|password_hash)$/,
   /^(role_type|type|kind)$/,

@@ -26,7 +26,8 @@ interface CredentialsField {
 }
 
 /**
- * Gets credentials and shows them, with the lease that ends them. Only this page keeps them, and only while it is open.
+ * Gets credentials and shows them with their lease, which can be revoked. Only this page keeps them, and only while it
+ * is open.
  */
 export function Credentials({
   path,
@@ -44,24 +45,24 @@ export function Credentials({
   readonly action?: string;
   readonly body?: object;
   readonly fields: readonly CredentialsField[];
-  /** The credentials are never shown again. */
+  /** Whether the credentials can never be shown again. */
   readonly isOnce?: boolean;
-  /** Next to the button. */
+  /** Additional content, shown next to the button. */
   readonly extra?: ReactNode;
-  /** Fields of the form. */
+  /** The fields of the form. */
   readonly children?: ReactNode;
-  /** How users use the credentials. */
+  /** Example commands that use the credentials. */
   readonly commands?: (data: Readonly<Record<string, unknown>>) => ReactNode;
 }) {
   const may = useMay([path, 'sys/leases/revoke']);
   const [endsAt, setEndsAt] = useState<number>();
   const change = useChange<CredentialsAnswer>(({ lease_duration: seconds = 0, data: { ttl } }) => {
-    const left = seconds > 0 ? seconds : Number(ttl);
-    setEndsAt(left > 0 ? Date.now() + left * 1000 : undefined);
+    const secondsLeft = seconds > 0 ? seconds : Number(ttl);
+    setEndsAt(secondsLeft > 0 ? Date.now() + secondsLeft * 1000 : undefined);
   });
   const revoke = useChange(() => change.reset());
-  const got = change.data;
-  if (got === undefined) {
+  const answer = change.data;
+  if (answer === undefined) {
     return (
       <div className="stack">
         {revoke.isSuccess ? <Notice tone="green">The lease was revoked: its credentials no longer work.</Notice> : null}
@@ -80,7 +81,7 @@ export function Credentials({
       </div>
     );
   }
-  const lease = got.lease_id;
+  const lease = answer.lease_id;
   return (
     <section className="stack" role="status" aria-label="Credentials">
       {isOnce ? (
@@ -88,9 +89,9 @@ export function Credentials({
           Copy them now: they are not shown again.
         </Notice>
       ) : null}
-      {got.warnings?.length ? (
+      {answer.warnings?.length ? (
         <Notice tone="amber">
-          {got.warnings.map((text) => (
+          {answer.warnings.map((text) => (
             <span key={text}>{text}</span>
           ))}
         </Notice>
@@ -99,10 +100,10 @@ export function Credentials({
         <Facts
           rows={[
             ...fields
-              .filter(({ name }) => got.data[name] !== undefined)
+              .filter(({ name }) => answer.data[name] !== undefined)
               .map(
                 ({ name, label, isSecret }) =>
-                  [label, shownValue(String(got.data[name]), label.toLowerCase(), isSecret)] as const,
+                  [label, shownValue(String(answer.data[name]), label.toLowerCase(), isSecret)] as const,
               ),
             ...(lease
               ? [
@@ -120,7 +121,7 @@ export function Credentials({
           ]}
         />
       </ValuesShown>
-      {commands?.(got.data)}
+      {commands?.(answer.data)}
       <ErrorNotice error={revoke.error} />
       <div className="row">
         <Button onClick={() => change.reset()}>{isOnce ? 'Get new credentials' : 'Hide'}</Button>

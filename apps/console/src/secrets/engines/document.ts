@@ -51,7 +51,7 @@ export interface EnginePath {
   readonly pattern: string;
   readonly description: string;
   readonly parameters: readonly string[];
-  /** Fields of a write; undefined if it cannot be written. */
+  /** The write operation with its fields; undefined if the path cannot be written. */
   readonly write:
     | { readonly summary: string; readonly fields: readonly Field[]; readonly anything: boolean }
     | undefined;
@@ -77,7 +77,7 @@ function placeOf(document: Document, pattern: string, item: PathItem): EnginePat
     (one) => one.name === 'list' && (one.schema?.enum?.length === 1 || pattern.endsWith('/')),
   );
   const schema = resolved(document, post?.requestBody?.content?.['application/json']?.schema);
-  const asked = query.filter(({ name }) => !['list', 'scan', 'after', 'limit', 'help'].includes(name));
+  const filters = query.filter(({ name }) => !['list', 'scan', 'after', 'limit', 'help'].includes(name));
   return {
     pattern,
     description: item.description ?? get?.summary ?? post?.summary ?? '',
@@ -95,7 +95,7 @@ function placeOf(document: Document, pattern: string, item: PathItem): EnginePat
         ? undefined
         : {
             summary: get.summary ?? 'Read.',
-            fields: asked.map(({ name, description, schema: type }) =>
+            fields: filters.map(({ name, description, schema: type }) =>
               fieldOf(document, name, { ...type, ...(description === undefined ? {} : { description }) }, false),
             ),
           },
@@ -111,12 +111,12 @@ function fieldsOf(document: Document, schema: Schema | undefined): Field[] {
   );
 }
 
-function fieldOf(document: Document, name: string, given: Schema, required: boolean): Field {
-  const type = resolved(document, given) ?? given;
+function fieldOf(document: Document, name: string, schema: Schema, required: boolean): Field {
+  const type = resolved(document, schema) ?? schema;
   return {
     name,
     kind: kindOf(type),
-    description: given.description ?? type.description ?? '',
+    description: schema.description ?? type.description ?? '',
     required,
     choices: (type.enum ?? []).map(String),
     fallback: type.default,
@@ -137,11 +137,14 @@ function resolved(document: Document, schema: Schema | undefined): Schema | unde
   return name === undefined ? schema : document.components?.schemas?.[name];
 }
 
-/** The pattern with its parameters filled in. */
+/** A pattern with its parameters replaced by values. */
 export const filled = (pattern: string, values: Readonly<Record<string, string>>): string =>
   pattern.replace(/\{(\w+)\}/g, (_, name: string) => (values[name] ?? '').split('/').map(encodeURIComponent).join('/'));
 
-/** Whether to read the path when its page opens: settings, never paths where a read creates credentials. */
+/**
+ * Whether the path is a setting, which is read when its page opens. Paths where a read creates credentials are not
+ * settings.
+ */
 export const isSetting = ({ read, write, remove, parameters }: EnginePath): boolean =>
   read !== undefined && write !== undefined && (remove !== undefined || parameters.length === 0);
 
@@ -185,16 +188,19 @@ export function typedOf(fields: readonly Field[], data: Readonly<Record<string, 
   return typed;
 }
 
-/** Parameters of a path by its pattern: `creds/{name}` and `creds/ops`. Undefined if it does not match. */
+/**
+ * The parameter values in a path that matches a pattern, such as `creds/ops` for `creds/{name}`. Undefined if it does
+ * not match.
+ */
 export function namesIn(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
-  const wanted = pattern.split('/');
-  const given = path.split('/');
-  if (wanted.length !== given.length) return undefined;
+  const patternParts = pattern.split('/');
+  const pathParts = path.split('/');
+  if (patternParts.length !== pathParts.length) return undefined;
   const names: Record<string, string> = {};
-  for (const [index, part] of wanted.entries()) {
+  for (const [index, part] of patternParts.entries()) {
     const [, name] = /^\{(\w+)\}$/.exec(part) ?? [];
-    if (name !== undefined) names[name] = given[index]!;
-    else if (part !== given[index]) return undefined;
+    if (name !== undefined) names[name] = pathParts[index]!;
+    else if (part !== pathParts[index]) return undefined;
   }
   return names;
 }

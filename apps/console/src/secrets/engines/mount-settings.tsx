@@ -65,16 +65,16 @@ function Fields({
     max_lease_ttl: String(stored.max_lease_ttl),
     listing_visibility: stored.listing_visibility ?? 'hidden',
   };
-  const [given, setGiven] = useState(before);
-  const set = (name: keyof typeof given) => (value: string) => setGiven((old) => ({ ...old, [name]: value }));
+  const [form, setForm] = useState(before);
+  const set = (name: keyof typeof form) => (value: string) => setForm((old) => ({ ...old, [name]: value }));
   const change = useChange(onClose);
-  const changed = Object.entries(given).filter(([name, value]) => value !== before[name as keyof typeof before]);
+  const changed = Object.entries(form).filter(([name, value]) => value !== before[name as keyof typeof before]);
   const send = () => {
     if (wrong !== undefined) return;
     change.mutate({ method: 'POST', path: encodedPath(path), body: Object.fromEntries(changed) });
   };
   const isAuth = path.startsWith('sys/auth/');
-  const wrong = [given.default_lease_ttl, given.max_lease_ttl].find((ttl) => secondsOf(ttl) === undefined);
+  const wrong = [form.default_lease_ttl, form.max_lease_ttl].find((ttl) => secondsOf(ttl) === undefined);
   return (
     <Form
       layout="dialog"
@@ -85,19 +85,19 @@ function Fields({
       onSend={send}
       onBack={onClose}
     >
-      <TextField label="Description" autoFocus value={given.description} onChange={set('description')} />
+      <TextField label="Description" autoFocus value={form.description} onChange={set('description')} />
       <TtlField
         label="Default lease TTL"
         choices={ttls}
-        value={given.default_lease_ttl}
+        value={form.default_lease_ttl}
         onChange={set('default_lease_ttl')}
       />
-      <TtlField label="Maximum lease TTL" choices={ttls} value={given.max_lease_ttl} onChange={set('max_lease_ttl')} />
+      <TtlField label="Maximum lease TTL" choices={ttls} value={form.max_lease_ttl} onChange={set('max_lease_ttl')} />
       {isAuth ? (
         <CheckField
           label="List method when unauthenticated"
           hint="The sign-in page then offers it to everyone."
-          checked={given.listing_visibility === 'unauth'}
+          checked={form.listing_visibility === 'unauth'}
           onChange={(checked) => set('listing_visibility')(checked ? 'unauth' : 'hidden')}
         />
       ) : null}

@@ -18,7 +18,9 @@ import { MountSettings } from './mount-settings';
 import { ownPages } from './own-pages';
 import { PlaceForm } from './place';
 
-/** An engine or auth method: pages made for its type, or generated ones, and a form for each of its paths. */
+/**
+ * An engine or auth method: with pages written for its type, or else generated pages, and a form for each of its paths.
+ */
 export function MountPage() {
   const address = useAddress('/engines/mount');
   const { mount: at = '', create, place: chosen, at: below } = address;
@@ -32,11 +34,11 @@ export function MountPage() {
   const own = isAuth ? undefined : ownPages.get(mount?.type ?? '');
   // Credentials are issued on the page of their role, if the engine has one.
   const role = own === undefined ? undefined : /^creds\/([^/]+)$/.exec(below ?? '')?.[1];
-  const { tab: asked, name } = role === undefined ? address : { tab: 'roles', name: role };
+  const { tab: requestedTab, name } = role === undefined ? address : { tab: 'roles', name: role };
   const isPlace = role === undefined && (chosen !== undefined || below !== undefined);
   const ownTab = isPlace
     ? undefined
-    : own?.tabs.find((one, at) => one.tab === asked || (asked === undefined && at === 0));
+    : own?.tabs.find((one, at) => one.tab === requestedTab || (requestedTab === undefined && at === 0));
   const document = useQuery<Document>({
     queryKey: ['v1', 'openapi'],
     staleTime: 60_000,
@@ -47,7 +49,7 @@ export function MountPage() {
   const [disabling, setDisabling] = useState(false);
   const [tuning, setTuning] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
-  // Found by its pattern, or by a concrete path such as the path of a lease.
+  // The address contains either a pattern, or a concrete path such as the path of a lease.
   const place = places.find(({ pattern }) =>
     chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
   );
@@ -60,13 +62,13 @@ export function MountPage() {
       : [{ tab: 'configuration', label: 'Configuration' }]),
     { tab: 'endpoints', label: 'All endpoints' },
   ];
-  const tab = ownTab?.tab ?? (isPlace || places.length === 0 ? 'endpoints' : (asked ?? tabs[0]?.tab));
+  const tab = ownTab?.tab ?? (isPlace || places.length === 0 ? 'endpoints' : (requestedTab ?? tabs[0]?.tab));
   const collection = own === undefined ? collections.find(({ list }) => list === tab) : undefined;
   const crumbs = [isAuth ? { label: 'Auth methods', to: '/access' } : { label: 'Secrets engines', to: '/engines' }];
   const title = collection === undefined ? undefined : (name ?? (create ? `Create ${collection.one}` : undefined));
-  const known = mount !== undefined;
+  const isFound = mount !== undefined;
   const mounting = isAuth ? `sys/auth/${mount?.path ?? ''}` : `sys/mounts/${mount?.path ?? ''}`;
-  const may = useMay(known ? [mounting.replace(/\/$/, ''), `${mounting}tune`] : []);
+  const may = useMay(isFound ? [mounting.replace(/\/$/, ''), `${mounting}tune`] : []);
   const ownPage =
     own === undefined || ownTab === undefined || mount === undefined ? null : (
       <Suspense fallback={<Skeleton rows={5} />}>
@@ -86,13 +88,13 @@ export function MountPage() {
                 {
                   label: at.replace(/\/$/, ''),
                   to: isAuth ? '/access/mount' : '/engines/mount',
-                  search: { mount: at, ...(asked ? { tab: asked } : {}) },
+                  search: { mount: at, ...(requestedTab ? { tab: requestedTab } : {}) },
                 },
               ]
         }
         state={mount === undefined ? null : <span className="second small">{kindOf(mount)}</span>}
         actions={
-          known &&
+          isFound &&
           mount.type !== 'cubbyhole' &&
           mount.type !== 'token' &&
           !['sys/', 'identity/'].includes(at) &&
@@ -124,13 +126,13 @@ export function MountPage() {
         {mount?.description ? <p className="second">{mount.description}</p> : null}
       </PageHead>
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
-      {mounts.known && !known ? (
+      {mounts.known && !isFound ? (
         <Empty>
           {at.startsWith('auth/') ? 'No auth method' : 'No secrets engine'} that you may use is at {at}.
         </Empty>
       ) : null}
       {document.isLoading || !mounts.known ? <Skeleton rows={5} /> : null}
-      {known && tabs.length > 1 ? (
+      {isFound && tabs.length > 1 ? (
         <nav className="tabs" aria-label={`Parts of ${at}`}>
           {tabs.map(({ tab: one, label }) => (
             <Link
@@ -150,7 +152,7 @@ export function MountPage() {
         <CollectionList key={`${at} ${tab}`} mount={at} collection={collection} />
       )}
       {ownPage}
-      {known &&
+      {isFound &&
       tab === 'configuration' &&
       own !== undefined &&
       ownTab === undefined &&
@@ -158,7 +160,7 @@ export function MountPage() {
       settings.length === 0 ? (
         <Empty>Your policies allow no settings of this engine.</Empty>
       ) : null}
-      {known && tab === 'configuration' && ownTab === undefined
+      {isFound && tab === 'configuration' && ownTab === undefined
         ? settings.map((one) => (
             <details key={one.pattern} className="panel" open={settings.length === 1}>
               <summary>{labelOf(one.pattern.split('/').at(-1)!)}</summary>
@@ -166,7 +168,7 @@ export function MountPage() {
             </details>
           ))
         : null}
-      {known && tab === 'endpoints' && place === undefined ? (
+      {isFound && tab === 'endpoints' && place === undefined ? (
         <ul className="list" aria-label="What can be done here">
           {places.map(({ pattern, description }) => (
             <li key={pattern}>
@@ -187,10 +189,10 @@ export function MountPage() {
           listed={places.find(({ pattern, lists }) => lists && sameFolder(pattern, place.pattern))?.pattern}
         />
       )}
-      {tuning && known ? (
+      {tuning && isFound ? (
         <MountSettings title={`Settings of ${at}`} path={`${mounting}tune`} onClose={() => setTuning(false)} />
       ) : null}
-      {disabling && known ? (
+      {disabling && isFound ? (
         <Confirm
           title={`Disable ${at}?`}
           action={`Disable ${at}`}
@@ -223,6 +225,6 @@ export function MountPage() {
   );
 }
 
-/** Whether one pattern lists the names of another: `roles` for `roles/{name}`. */
+/** Whether a path lists the names for a pattern: `roles` for `roles/{name}`. */
 const sameFolder = (list: string, pattern: string): boolean =>
   list.replace(/\/$/, '') === pattern.replace(/\/?\{\w+\}$/, '') && list !== pattern;

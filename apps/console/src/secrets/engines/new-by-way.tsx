@@ -7,7 +7,7 @@ import { crumbsTo } from './own-page';
 
 /** A way to create something. */
 export interface Way {
-  /** In the address. */
+  /** The name of this way in the page's address. */
   readonly part: string;
   readonly title: string;
   readonly text: string;
@@ -34,8 +34,8 @@ export function NewByWay<W extends Way>({
   /** The form of a way. */
   readonly children: (way: W) => ReactNode;
 }) {
-  const { part: asked } = useAddress('/engines/mount');
-  const way = ways.find(({ part }) => part === asked);
+  const { part: requestedPart } = useAddress('/engines/mount');
+  const way = ways.find(({ part }) => part === requestedPart);
   const search = { mount, tab, create: true };
   return (
     <div className="stack">

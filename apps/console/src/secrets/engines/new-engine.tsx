@@ -13,7 +13,7 @@ interface Catalog {
   readonly secret: readonly string[];
 }
 // Mounted in every namespace, and cannot be enabled again.
-const standing = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
+const builtIn = new Set(['cubbyhole', 'system', 'identity', 'token', 'ns_cubbyhole', 'ns_system', 'ns_identity']);
 
 /** Enables a secrets engine. */
 export const NewEngine = () => <Enable kind="secret" />;
@@ -24,27 +24,27 @@ export const NewMethod = () => <Enable kind="auth" />;
 function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
   const { type = '' } = useAddress('/engines/new');
   const catalog = useRead<Catalog>('sys/plugins/catalog');
-  const types = (catalog.data?.[kind] ?? []).filter((type) => !standing.has(type));
-  const [given, setGiven] = useState({ path: '', description: '', version: '2', default: '', max: '' });
+  const types = (catalog.data?.[kind] ?? []).filter((type) => !builtIn.has(type));
+  const [form, setForm] = useState({ path: '', description: '', version: '2', default: '', max: '' });
   const navigate = useNavigate();
-  const path = given.path.replace(/^\/+|\/+$/g, '') || type;
+  const path = form.path.replace(/^\/+|\/+$/g, '') || type;
   const change = useChange(
     () =>
       void (type === 'kv'
         ? navigate(page('/secrets', { at: `${path}/` }))
         : navigate(mountPage({ mount: `${kind === 'auth' ? 'auth/' : ''}${path}/` }))),
   );
-  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const set = (name: keyof typeof form) => (value: string) => setForm((before) => ({ ...before, [name]: value }));
   const send = () => {
     const config = {
-      ...(given.default === '' ? {} : { default_lease_ttl: given.default }),
-      ...(given.max === '' ? {} : { max_lease_ttl: given.max }),
+      ...(form.default === '' ? {} : { default_lease_ttl: form.default }),
+      ...(form.max === '' ? {} : { max_lease_ttl: form.max }),
     };
-    const options = type === 'kv' ? { options: { version: given.version } } : {};
+    const options = type === 'kv' ? { options: { version: form.version } } : {};
     change.mutate({
       method: 'POST',
       path: `sys/${kind === 'auth' ? 'auth' : 'mounts'}/${encodedPath(path)}`,
-      body: { type, description: given.description, config, ...options },
+      body: { type, description: form.description, config, ...options },
     });
   };
   const what = kind === 'auth' ? 'auth method' : 'engine';
@@ -68,7 +68,7 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
           </p>
           <TextField
             label="Path"
-            value={given.path}
+            value={form.path}
             onChange={set('path')}
             placeholder={type}
             hint="Requests to this engine begin with this path."
@@ -76,7 +76,7 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
           {type === 'kv' ? (
             <SelectField
               label="Version"
-              value={given.version}
+              value={form.version}
               onChange={set('version')}
               options={[
                 { value: '2', label: '2: keeps versions of each secret' },
@@ -84,15 +84,15 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
               ]}
             />
           ) : null}
-          <TextField label="Description" value={given.description} onChange={set('description')} />
+          <TextField label="Description" value={form.description} onChange={set('description')} />
           <TextField
             label="Default lease TTL"
-            value={given.default}
+            value={form.default}
             onChange={set('default')}
             placeholder="server default"
             hint="For its leases and tokens, such as 30m or 12h."
           />
-          <TextField label="Maximum lease TTL" value={given.max} onChange={set('max')} placeholder="server default" />
+          <TextField label="Maximum lease TTL" value={form.max} onChange={set('max')} placeholder="server default" />
         </Form>
       )}
       <SameBy

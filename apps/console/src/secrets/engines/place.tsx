@@ -32,18 +32,18 @@ export function PlaceForm({
 }: {
   readonly mount: string;
   readonly place: EnginePath;
-  /** Known path parameters. */
+  /** The path parameters whose values are known. */
   readonly named: Readonly<Record<string, string>>;
-  /** Pattern that lists its names. */
+  /** The pattern of the path that lists the names. */
   readonly listed: string | undefined;
-  /** Shown only if its path and parameters are known. */
+  /** Whether the form is part of another page. Then it is shown only if its path and parameters are known. */
   readonly isPart?: boolean;
 }) {
   const { transport } = useSession();
   const queries = useQueryClient();
   const [names, setNames] = useState<Typed>(named);
   const [typed, setTyped] = useState<Typed>({});
-  const [asked, setAsked] = useState<Typed>({});
+  const [readInput, setReadInput] = useState<Typed>({});
   const [answer, setAnswer] = useState<PathAnswer>();
   const [removing, setRemoving] = useState(false);
   const { pattern, parameters, write, read, remove } = place;
@@ -56,8 +56,8 @@ export function PlaceForm({
   >({
     gcTime: 0,
     mutationFn: ({ method, body, query = '' }) => transport.call<PathAnswer | undefined>(method, address + query, body),
-    onSuccess: async (got, { method }) => {
-      setAnswer(got);
+    onSuccess: async (newAnswer, { method }) => {
+      setAnswer(newAnswer);
       if (method !== 'GET') await queries.invalidateQueries({ queryKey: ['v1'] });
     },
   });
@@ -74,8 +74,8 @@ export function PlaceForm({
       }
     },
     // Values typed while the request was in progress are kept.
-    onSuccess: (got) =>
-      setTyped((before) => ({ ...(write && got?.data ? typedOf(write.fields, got.data) : {}), ...before })),
+    onSuccess: (newAnswer) =>
+      setTyped((before) => ({ ...(write && newAnswer?.data ? typedOf(write.fields, newAnswer.data) : {}), ...before })),
   });
   const { mutate: load } = stored;
   const name = parameters.map((one) => names[one] ?? '').join('/');
@@ -94,7 +94,7 @@ export function PlaceForm({
   };
   const [problem, setProblem] = useState<unknown>();
   const query = () => {
-    const body = bodyOf(read?.fields ?? [], asked);
+    const body = bodyOf(read?.fields ?? [], readInput);
     const text = new URLSearchParams(
       Object.entries(body).map(([key, value]): [string, string] => [key, String(value)]),
     );
@@ -171,7 +171,7 @@ export function PlaceForm({
             send.mutate({ method: 'GET', query: query() });
           }}
         >
-          <GeneratedFields fields={read.fields} typed={asked} onChange={setAsked} />
+          <GeneratedFields fields={read.fields} typed={readInput} onChange={setReadInput} />
           <div>
             <Button
               type="submit"

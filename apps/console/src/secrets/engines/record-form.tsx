@@ -15,7 +15,7 @@ import { type FieldRow, RowField } from './field-rows';
 export type FormRecord = Readonly<Record<string, unknown>>;
 
 interface RowGroup {
-  /** Without a title the fields are always shown, otherwise behind it. */
+  /** If set, the fields are collapsed under this title; otherwise they are always shown. */
   readonly title?: string;
   readonly rows: readonly FieldRow[];
 }
@@ -23,12 +23,14 @@ interface RowGroup {
 /** A record to show in a form of its engine. */
 export interface FormOf {
   readonly mount: string;
-  /** Undefined for a new record. */
+  /** The name of the record; undefined for a new record. */
   readonly name: string | undefined;
   readonly stored: FormRecord;
 }
 
-/** The settings of a record by rows of fields; without a name, of a new one. Only what was changed is sent. */
+/**
+ * The settings of a record, or of a new record if no name is given, by rows of fields. Only what was changed is sent.
+ */
 export function RecordForm({
   mount,
   tab,
@@ -44,18 +46,18 @@ export function RecordForm({
   children,
 }: FormOf & {
   readonly tab: string;
-  /** The path of the list, if its name differs from the tab. */
+  /** The path of the list, if it is not the name of the tab. */
   readonly list?: string;
   readonly groups: (record: FormRecord) => readonly RowGroup[];
-  /** A write replaces the record, so everything is sent. */
+  /** Whether a write replaces the whole record, so that all fields must be sent. */
   readonly isWhole?: boolean;
   /** The noun for a record, on the button that creates one. */
   readonly one: string;
   /** An example of a name. */
   readonly nameHint?: string;
-  /** Fields that only the page has. */
+  /** Fields that exist only in the form and are not sent. */
   readonly unsent?: readonly string[];
-  /** Tests the typed values without storing them. */
+  /** A button that tests the typed values without storing them. */
   readonly trial?: { readonly action: string; readonly sent: FormRecord; readonly worked: string };
   readonly children?: (record: FormRecord) => ReactNode;
 }) {
@@ -81,7 +83,7 @@ export function RecordForm({
   const sent = isWhole || name === undefined ? Object.entries(record) : changed;
   const body = () =>
     Object.fromEntries(
-      sent.filter(([field]) => !unsent.includes(field)).flatMap(([field, value]) => given(field, value)),
+      sent.filter(([field]) => !unsent.includes(field)).flatMap(([field, value]) => sentEntries(field, value)),
     );
   const pathOf = (one: string) => `${encodedPath(mount)}${list}/${encodeURIComponent(one)}`;
   const send = () => {
@@ -163,13 +165,13 @@ export function RecordForm({
 
 const isEmpty = (statements: unknown) => !Array.isArray(statements) || statements.every((one) => one === '');
 
-/** The value to send for a field: undefined if it is empty, without empty statements. */
-function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {
+/** The value to send for a field: nothing if the field is empty. Empty statements are left out. */
+function sentEntries(field: string, value: unknown): readonly (readonly [string, unknown])[] {
   if (value === undefined) return [];
   return [[field, Array.isArray(value) ? value.filter((one) => one !== '') : value]];
 }
 
-/** The page drops them after they have been stored. */
+/** A record without its secrets, which the page drops after they have been stored. */
 function withoutSecrets(groups: readonly RowGroup[], record: FormRecord): FormRecord {
   const secrets = groups.flatMap(({ rows }) => rows.filter(({ as }) => as === 'secret').map(({ name }) => name));
   return Object.fromEntries(Object.entries(record).filter(([field]) => !secrets.includes(field)));

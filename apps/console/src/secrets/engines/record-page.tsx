@@ -15,7 +15,7 @@ interface RecordPart {
   readonly label: string;
   /** The equivalent API call and command of this part, below the mount. */
   readonly same: { readonly api: string; readonly command: string };
-  /** The part works without permission to read the record. */
+  /** Whether the part works without permission to read the record. */
   readonly readless?: boolean;
 }
 
@@ -35,7 +35,7 @@ export function RecordPage<Item>({
 }: {
   readonly mount: string;
   readonly tab: string;
-  /** The path of the list, if its name differs from the tab. */
+  /** The path of the list, if it is not the name of the tab. */
   readonly list?: string;
   readonly name: string;
   /** The noun for a record. */
@@ -45,13 +45,15 @@ export function RecordPage<Item>({
   readonly actions?: (record: Item) => ReactNode;
   /** The effect of the deletion. */
   readonly deletion: string;
-  /** The user must type the name to delete it. */
+  /** Whether the user must type the name to delete the record. */
   readonly isFinal?: boolean;
-  /** The content of a part. The record is undefined only if the part needs no record, and it may not be read. */
+  /**
+   * The content of a part. The record is undefined only if the session may not read it and the part works without it.
+   */
   readonly children: (part: string, record: Item | undefined) => ReactNode;
 }) {
-  const { part: asked } = useAddress('/engines/mount');
-  const chosen = parts.find(({ part }) => part === asked) ?? parts[0]!;
+  const { part: requestedPart } = useAddress('/engines/mount');
+  const chosen = parts.find(({ part }) => part === requestedPart) ?? parts[0]!;
   const path = `${mount}${list}/${name}`;
   const at = `${encodedPath(mount)}${list}/${encodeURIComponent(name)}`;
   const found = useRead<Item>(at);

@@ -10,17 +10,17 @@ import { useSession } from '../../shell/session';
 import { mountPage } from '../pages';
 import { encodedPath, useList } from '../reads';
 
-/** Each record takes one request. */
+/** The maximum number of records that are shown, because each record takes one request. */
 const mostShown = 100;
 
 interface RecordColumn<Item> {
   readonly head: string;
   readonly cell: (record: Item, name: string) => ReactNode;
-  /** Undefined while the record is read. */
+  /** The value to sort by. The record is undefined while it is being read. */
   readonly sortBy?: (record: Item | undefined) => string | number;
 }
 
-/** Records by their names; undefined while they are read, and if they may not be. */
+/** The records by name. A record is undefined while it is being read, or if the session may not read it. */
 export function useRecords<Item>(at: string, names: readonly string[]): ReadonlyMap<string, Item | undefined> {
   const { transport } = useSession();
   return useQueries({
@@ -48,11 +48,11 @@ export function RecordTable<Item>({
 }: {
   readonly mount: string;
   readonly tab: string;
-  /** The path of the list, if its name differs from the tab. */
+  /** The path of the list, if it is not the name of the tab. */
   readonly list?: string;
-  /** The button that creates one. */
+  /** The button that creates a record. */
   readonly add: ReactNode;
-  /** Shown while there is none, with the button. */
+  /** Shown while there is no record, with the button. */
   readonly empty: { readonly icon: LucideIcon; readonly command: string; readonly text: ReactNode };
   readonly columns: readonly RecordColumn<Item>[];
 }) {

@@ -17,8 +17,11 @@ import {
 import { usualNames } from '../mounts';
 import { enablePage } from '../pages';
 
-/** Name and purpose of each type. A type that is both is listed as a secrets engine first. */
-const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
+/**
+ * Name and purpose of each type. If a type is both a secrets engine and an auth method, the secrets engine comes first,
+ * with the prefix `secret`.
+ */
+const describedTypes: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
   ['kv', [Vault, 'Key/value', 'Stores secrets of teams and programs, with versions.']],
   ['pki', [FileBadge, 'PKI certificates', 'Issues X.509 certificates from your own CA.']],
   ['transit', [LockKeyhole, 'Transit', 'Encrypts, signs and verifies data with keys that never leave the service.']],
@@ -45,16 +48,16 @@ const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text
 
 /** Selects the type to enable. */
 export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; readonly types: readonly string[] }) {
-  const order = [...known.keys()];
-  const nameOf = (type: string) => (known.has(`${kind} ${type}`) ? `${kind} ${type}` : type);
-  const place = (type: string) => (known.has(nameOf(type)) ? order.indexOf(nameOf(type)) : order.length);
+  const order = [...describedTypes.keys()];
+  const nameOf = (type: string) => (describedTypes.has(`${kind} ${type}`) ? `${kind} ${type}` : type);
+  const place = (type: string) => (describedTypes.has(nameOf(type)) ? order.indexOf(nameOf(type)) : order.length);
   return (
     <ul className="choices" aria-label="Type">
       {types
         .filter((type) => !types.includes(usualNames.get(type) ?? ''))
         .toSorted((one, other) => place(one) - place(other))
         .map((type) => {
-          const [Shape, title, text] = known.get(nameOf(type)) ?? [Package, type, ''];
+          const [Shape, title, text] = describedTypes.get(nameOf(type)) ?? [Package, type, ''];
           return (
             <li key={type}>
               <Shape size={20} aria-hidden="true" />

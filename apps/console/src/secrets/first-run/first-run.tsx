@@ -14,7 +14,7 @@ interface Made {
   readonly root_token: string;
 }
 
-/** Initializes the service: one key file per holder, so that no screen shows all keys. */
+/** Initializes the service: each key holder saves a separate key file, so that no screen shows all keys. */
 export function FirstRun({
   transport,
   sealType,
@@ -27,8 +27,8 @@ export function FirstRun({
   const recovery = sealType !== 'shamir';
   const [shares, setShares] = useState('5');
   const [threshold, setThreshold] = useState('3');
-  const [made, setMade] = useState<Made>();
-  const [left, setLeft] = useState<number>();
+  const [initialized, setInitialized] = useState<Made>();
+  const [unsavedCount, setUnsavedCount] = useState<number>();
   const [error, setError] = useState<unknown>();
 
   const begin = async (event: FormEvent) => {
@@ -39,17 +39,19 @@ export function FirstRun({
       ? { recovery_shares: share, recovery_threshold: least }
       : { secret_shares: share, secret_threshold: least };
     try {
-      setMade(await transport.call<Made>('PUT', '/v1/sys/init', body));
+      setInitialized(await transport.call<Made>('PUT', '/v1/sys/init', body));
     } catch (failure) {
       setError(failure);
     }
   };
-  const keys = made?.recovery_keys_base64?.length ? made.recovery_keys_base64 : (made?.keys_base64 ?? []);
+  const keys = initialized?.recovery_keys_base64?.length
+    ? initialized.recovery_keys_base64
+    : (initialized?.keys_base64 ?? []);
   return (
     <main className="sign-in">
       <div className="stack">
         <Product service="secrets" />
-        {made === undefined ? (
+        {initialized === undefined ? (
           <form className="stack" onSubmit={(event) => void begin(event)}>
             <h1>Initialize</h1>
             <p className="second">
@@ -89,16 +91,16 @@ export function FirstRun({
               keys={keys}
               threshold={Number(threshold)}
               kind={recovery ? 'Recovery' : 'Unseal'}
-              onSaved={setLeft}
+              onSaved={setUnsavedCount}
             />
             <div className="stack-tight">
               <h2>Root token</h2>
-              <SecretValue name="root token" value={made.root_token} />
+              <SecretValue name="root token" value={initialized.root_token} />
               <p className="second small">For the initial setup. Revoke it when people have their own accounts.</p>
             </div>
             <Button
               kind="primary"
-              forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
+              forbidden={unsavedCount === 0 ? undefined : `save the other ${unsavedCount ?? keys.length} keys first`}
               onClick={onDone}
             >
               Continue to sign in

@@ -4,15 +4,15 @@ import { saveFile } from '../../design/save-file';
 
 export interface KeyFilesProps {
   readonly keys: readonly string[];
-  /** Number of shares required. */
+  /** The number of shares needed to unseal or recover. */
   readonly threshold: number;
-  /** Kind of shares: "Unseal" or "Recovery". */
+  /** The kind of shares: "Unseal" or "Recovery". */
   readonly kind: string;
   /** Called with the number of unsaved shares. */
-  readonly onSaved: (left: number) => void;
+  readonly onSaved: (unsavedCount: number) => void;
 }
 
-/** Key shares: one file per holder, so that no screen shows them all. */
+/** Key shares: each key holder saves a separate file, so that no screen shows all shares. */
 export function KeyFiles({ keys, threshold, kind, onSaved }: KeyFilesProps) {
   const [saved, setSaved] = useState<readonly number[]>([]);
   const save = (index: number) => {

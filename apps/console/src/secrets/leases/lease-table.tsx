@@ -13,7 +13,7 @@ export function LeaseTable({
   isOfOne = false,
 }: {
   readonly leases: readonly Lease[];
-  /** All were requested by one token, which is not named. */
+  /** Whether all leases were requested by the same token. Then the token is not shown. */
   readonly isOfOne?: boolean;
   readonly chosen?: ReadonlySet<string>;
   readonly onChoose?: (chosen: ReadonlySet<string>) => void;
@@ -21,10 +21,10 @@ export function LeaseTable({
   const now = Date.now();
   const span = spanOf(leases, now);
   const ids = leases.map(({ lease_id }) => lease_id);
-  const choose = (which: readonly string[], wanted: boolean) => {
+  const choose = (which: readonly string[], isChosen: boolean) => {
     const after = new Set(chosen);
     for (const id of which) {
-      if (wanted) after.add(id);
+      if (isChosen) after.add(id);
       else after.delete(id);
     }
     onChoose?.(after);
@@ -62,10 +62,10 @@ export function LeaseTable({
                     aria-label={`Choose ${lease.lease_id}`}
                     checked={chosen.has(lease.lease_id)}
                     onChange={(event) => {
-                      const wanted = event.target.checked;
+                      const isChosen = event.target.checked;
                       const { shiftKey } = event.nativeEvent as unknown as MouseEvent;
                       const before = ids.slice(0, index).findLastIndex((id) => chosen.has(id));
-                      choose(ids.slice(shiftKey && before >= 0 ? before : index, index + 1), wanted);
+                      choose(ids.slice(shiftKey && before >= 0 ? before : index, index + 1), isChosen);
                     }}
                   />
                 </td>

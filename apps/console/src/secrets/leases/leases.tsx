@@ -61,7 +61,7 @@ export function Leases() {
     event.preventDefault();
     look(searchFor(search.failing ?? false));
   };
-  const asked = new URLSearchParams(
+  const queryText = new URLSearchParams(
     Object.entries(search)
       .filter(([name]) => name !== 'ns')
       .map(([name, value]): [string, string] => [name, String(value)]),
@@ -148,7 +148,7 @@ export function Leases() {
         </Confirm>
       ) : null}
       <SameBy
-        api={`GET /v1/sys/leases/timeline${asked === '' ? '' : `?${asked}`}`}
+        api={`GET /v1/sys/leases/timeline${queryText === '' ? '' : `?${queryText}`}`}
         command={`keystead list sys/leases/lookup/${search.prefix ?? ''}`}
       />
     </div>

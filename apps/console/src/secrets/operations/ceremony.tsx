@@ -20,21 +20,21 @@ export interface CeremonyState {
   readonly keys_base64?: readonly string[];
 }
 
-/** Older paths answer without an envelope. */
+/** A response with or without an envelope: older paths have none. */
 type Said = CeremonyState & { readonly data?: CeremonyState };
-const stateOf = (said: Said): CeremonyState => said.data ?? said;
+const stateOf = (answer: Said): CeremonyState => answer.data ?? answer;
 
 export interface CeremonyProps {
-  /** Paths to start, watch and cancel it, and to enter key shares. */
+  /** The paths that start the operation, show its progress and cancel it, and that take key shares. */
   readonly at: string;
   readonly give: string;
   readonly title: string;
   readonly about: string;
-  /** Body of the start request. */
+  /** Creates the body of the request that starts the operation. */
   readonly body?: () => object;
   readonly begin: string;
   readonly fields?: ReactNode;
-  /** Called with the first and the last response. */
+  /** Called with the response that starts the operation. */
   readonly onBegun?: (state: CeremonyState) => void;
   readonly onDone: (state: CeremonyState) => void;
   readonly children?: ReactNode;

@@ -82,7 +82,7 @@ function RootToken() {
   );
 }
 
-/** Decodes the token with the one-time password; undefined if they do not match. */
+/** Decodes the token with the one-time password; undefined if the password does not fit the token. */
 function undisguised(encoded: string, otp: string): string | undefined {
   const bytes = atob(encoded.replace(/-/g, '+').replace(/_/g, '/'));
   if (bytes.length !== otp.length) return undefined;
@@ -93,9 +93,9 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
   const base = recovery ? 'sys/rekey-recovery-key' : 'sys/rekey';
   const [shares, setShares] = useState('5');
   const [threshold, setThreshold] = useState('3');
-  const [made, setMade] = useState<CeremonyState & { readonly threshold: number }>();
-  const [left, setLeft] = useState<number>();
-  const keys = made?.keys_base64 ?? [];
+  const [rekeyed, setRekeyed] = useState<CeremonyState & { readonly threshold: number }>();
+  const [unsavedCount, setUnsavedCount] = useState<number>();
+  const keys = rekeyed?.keys_base64 ?? [];
   return (
     <Ceremony
       at={`${base}/init`}
@@ -125,25 +125,25 @@ function NewKeys({ recovery }: { readonly recovery: boolean }) {
         </>
       }
       onDone={(state) => {
-        setLeft(undefined);
-        setMade({ ...state, threshold: Number(threshold) });
+        setUnsavedCount(undefined);
+        setRekeyed({ ...state, threshold: Number(threshold) });
       }}
     >
-      {made === undefined ? null : (
+      {rekeyed === undefined ? null : (
         <>
           <Notice tone="amber">
             The old key shares no longer work. The new ones are shown once: give each to its holder.
           </Notice>
           <KeyFiles
             keys={keys}
-            threshold={made.t ?? made.threshold}
+            threshold={rekeyed.t ?? rekeyed.threshold}
             kind={recovery ? 'Recovery' : 'Unseal'}
-            onSaved={setLeft}
+            onSaved={setUnsavedCount}
           />
           <span>
             <Button
-              forbidden={left === 0 ? undefined : `save the other ${left ?? keys.length} keys first`}
-              onClick={() => setMade(undefined)}
+              forbidden={unsavedCount === 0 ? undefined : `save the other ${unsavedCount ?? keys.length} keys first`}
+              onClick={() => setRekeyed(undefined)}
             >
               Done
             </Button>

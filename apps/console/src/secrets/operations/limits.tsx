@@ -40,7 +40,7 @@ export function Limits() {
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<Limit>();
   const change = useChange();
-  const known = limits.flatMap(({ data }) => data ?? []);
+  const existing = limits.flatMap(({ data }) => data ?? []);
   return (
     <div className="stack">
       <PageHead title="Quotas" actions={<CreateButton onClick={() => setAdding(true)}>Create quota</CreateButton>} />
@@ -52,10 +52,10 @@ export function Limits() {
           others.
         </Empty>
       ) : null}
-      {known.length === 0 ? null : (
+      {existing.length === 0 ? null : (
         <Table
           label="Quotas"
-          rows={known}
+          rows={existing}
           keyOf={({ type, name }) => `${type} ${name}`}
           columns={[
             { head: 'Name', cell: ({ name }) => name },
@@ -112,11 +112,11 @@ export function Limits() {
 
 function NewLimit({ onClose }: { readonly onClose: () => void }) {
   const [kind, setKind] = useState<string>('rate-limit');
-  const [given, setGiven] = useState({ name: '', path: '', most: '' });
+  const [form, setForm] = useState({ name: '', path: '', most: '' });
   const change = useChange(() => onClose());
-  const set = (name: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
+  const set = (name: keyof typeof form) => (value: string) => setForm((before) => ({ ...before, [name]: value }));
   const send = () => {
-    const { name, path, most } = given;
+    const { name, path, most } = form;
     const body = kind === 'rate-limit' ? { path, rate: Number(most) } : { path, max_leases: Number(most) };
     change.mutate({ method: 'POST', path: `sys/quotas/${kind}/${encodeURIComponent(name)}`, body });
   };
@@ -131,10 +131,10 @@ function NewLimit({ onClose }: { readonly onClose: () => void }) {
           { value: 'lease-count', label: 'Leases' },
         ]}
       />
-      <TextField label="Name" required autoFocus value={given.name} onChange={set('name')} />
+      <TextField label="Name" required autoFocus value={form.name} onChange={set('name')} />
       <TextField
         label="Path"
-        value={given.path}
+        value={form.path}
         onChange={set('path')}
         placeholder="everywhere"
         hint="A mount, or a path below one."
@@ -143,7 +143,7 @@ function NewLimit({ onClose }: { readonly onClose: () => void }) {
         label={kind === 'rate-limit' ? 'Requests per second' : 'Leases'}
         type="number"
         required
-        value={given.most}
+        value={form.most}
         onChange={set('most')}
       />
     </FormDialog>

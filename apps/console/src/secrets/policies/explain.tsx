@@ -27,14 +27,14 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['pagination', 'the rule asks for smaller pages'],
 ]);
 
-/** The command line for the same question; `policy explain` asks only about tokens. */
+/** The equivalent command. `policy explain` can only explain the rights of tokens. */
 function commandFor({ path = 'PATH', operation = 'read', accessor, policies }: ExplainSearch): string {
   if (policies) return `keystead write sys/policies/explain path=${path} operation=${operation} policies=${policies}`;
   const flags = [operation === 'read' ? '' : `-operation=${operation} `, accessor ? `-accessor=${accessor} ` : ''];
   return `keystead policy explain ${flags.join('')}${path}`;
 }
 
-/** Whose rights are in question. */
+/** Whose rights are explained: those of the session, of given policies, or of another token. */
 type Whose = 'own' | 'policies' | 'accessor';
 
 /** Whether a request is allowed, the rule that decides, and the rules it overrides. */
@@ -43,7 +43,7 @@ export function Explain() {
   const search = useAddress('/policies/explain');
   const navigate = useNavigate();
   const [draft, setDraft] = useState<ExplainSearch>({ operation: 'read', ...search });
-  const asked = search.path === undefined ? undefined : search;
+  const question = search.path === undefined ? undefined : search;
   const ask = useMutation({
     mutationFn: async ({ path, operation = 'read', accessor, policies }: ExplainSearch) => {
       const body = { path, operation, ...(accessor ? { accessor } : {}), ...(policies ? { policies } : {}) };
@@ -129,7 +129,7 @@ export function Explain() {
       {ask.data === undefined ? null : (
         <Answer explanation={ask.data} path={search.path ?? ''} operation={search.operation ?? 'read'} />
       )}
-      {asked === undefined ? null : <WhoMay path={asked.path!} operation={asked.operation ?? 'read'} />}
+      {question === undefined ? null : <WhoMay path={question.path!} operation={question.operation ?? 'read'} />}
       <SameBy api="POST /v1/sys/policies/explain" command={commandFor(search)} />
     </div>
   );

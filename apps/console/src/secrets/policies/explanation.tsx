@@ -29,18 +29,21 @@ export interface Explanation {
   readonly mfa_methods: readonly string[];
 }
 
-/** The path of a request as in policies; empty if it is not an API request. */
+/** The path of a request as it appears in policies; empty if it is not an API request. */
 export function pathOf({ path }: Refused): string {
-  const [asked = ''] = path.split('?', 1);
-  if (!asked.startsWith('/v1/')) return '';
+  const [requestPath = ''] = path.split('?', 1);
+  if (!requestPath.startsWith('/v1/')) return '';
   try {
-    return decodeURIComponent(asked.slice('/v1/'.length));
+    return decodeURIComponent(requestPath.slice('/v1/'.length));
   } catch {
     return '';
   }
 }
 
-/** The capability of a request as in policies. Whether a write creates or updates is only known when it runs. */
+/**
+ * The possible capabilities that a request needs in policies. Only the service knows whether a write creates or
+ * updates.
+ */
 export function operationOf({ method, path }: Refused): readonly string[] {
   if (method === 'GET') return [/[?&]list=true/.test(path) ? 'list' : 'read'];
   if (method === 'DELETE') return ['delete'];
@@ -69,26 +72,26 @@ export function RuleLine({ rule }: { readonly rule: Rule }) {
 const written = (path: string, capabilities: readonly string[]): string =>
   `path "${path}" { capabilities = [${capabilities.map((one) => `"${one}"`).join(', ')}] }`;
 
-/** What would allow the request; nothing if policy rules do not decide it. */
+/** What would allow the request; null if it is not refused by policy rules. */
 export function whatWouldAllow(
   { rule, reason, granted_by_policy, obstacles }: Explanation,
   path: string,
   operation: string,
 ): ReactNode {
   const sudo = obstacles.some(({ kind }) => kind === 'sudo');
-  const wanted = sudo ? [operation, 'sudo'] : [operation];
+  const required = sudo ? [operation, 'sudo'] : [operation];
   if (reason === 'denied') {
     return (
       <>
         The request would be allowed if that rule did not say <code>deny</code> and a rule granted{' '}
-        <code>{wanted.join(', ')}</code>.
+        <code>{required.join(', ')}</code>.
       </>
     );
   }
   if (reason === 'no-rule') {
     return (
       <>
-        The request would be allowed with <code>{written(path, wanted)}</code> in one of these policies.
+        The request would be allowed with <code>{written(path, required)}</code> in one of these policies.
       </>
     );
   }
@@ -96,7 +99,7 @@ export function whatWouldAllow(
     return (
       <>
         The request would be allowed if that rule granted{' '}
-        <code>{wanted.filter((one) => !rule?.capabilities.includes(one)).join(', ')}</code> as well.
+        <code>{required.filter((one) => !rule?.capabilities.includes(one)).join(', ')}</code> as well.
       </>
     );
   }

@@ -50,19 +50,19 @@ export function PolicyPage() {
   const [removing, setRemoving] = useState(false);
   const change = useChange();
   const navigate = useNavigate();
-  const known = found.data;
+  const stored = found.data;
   useEffect(() => {
-    if (known !== undefined) setText((before) => before ?? known?.policy ?? beginning);
-  }, [known]);
+    if (stored !== undefined) setText((before) => before ?? stored?.policy ?? beginning);
+  }, [stored]);
   const message = change.error?.message;
   const wrongLine = message === undefined ? undefined : lineIn(message);
   const save = (event: FormEvent) => {
     event.preventDefault();
     change.mutate({ method: 'POST', path: at, body: { policy: text } });
   };
-  const isNew = known === null;
+  const isNew = stored === null;
   const may = useMay([at]);
-  const isChanged = text !== undefined && text !== (known?.policy ?? '');
+  const isChanged = text !== undefined && text !== (stored?.policy ?? '');
   return (
     <div className="stack">
       <PageHead

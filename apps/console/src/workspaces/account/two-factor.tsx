@@ -17,7 +17,7 @@ type State = Resource<'TwoFactorResource'>;
  */
 export function TwoFactor() {
   const state = useRead(['account', 'two-factor'], (api) => api.GET('/api/v2/account/two-factor'));
-  const [begun, setBegun] = useState<State>();
+  const [setup, setSetup] = useState<State>();
   return (
     <section className="stack-tight" aria-labelledby="two-factor">
       <h2 id="two-factor">Second factor</h2>
@@ -25,10 +25,10 @@ export function TwoFactor() {
         {({ data }) => {
           if (data === null) return null;
           if (data.attributes.verified) return <On state={data} />;
-          return begun === undefined ? (
-            <Begin onBegun={setBegun} />
+          return setup === undefined ? (
+            <Begin onBegun={setSetup} />
           ) : (
-            <Verify begun={begun} onDone={() => setBegun(undefined)} />
+            <Verify setup={setup} onDone={() => setSetup(undefined)} />
           );
         }}
       </Loaded>
@@ -92,9 +92,9 @@ function Begin({ onBegun }: { readonly onBegun: (state: State) => void }) {
   );
 }
 
-function Verify({ begun, onDone }: { readonly begun: State; readonly onDone: () => void }) {
+function Verify({ setup, onDone }: { readonly setup: State; readonly onDone: () => void }) {
   const [code, setCode] = useState('');
-  const { secret = '', url = '', 'recovery-codes': recovery = [] } = begun.attributes;
+  const { secret = '', url = '', 'recovery-codes': recovery = [] } = setup.attributes;
   const verify = useChange(
     (api) =>
       api.POST('/api/v2/account/two-factor/actions/verify', {

@@ -122,8 +122,8 @@ function Enabled({
   readonly range: Resource<'CidrRangesResource'>;
   readonly forbidden: string | undefined;
 }) {
-  // Set with the click: React renders the change only later, and the checkbox would flicker.
-  const [wanted, setWanted] = useState<boolean>();
+  // Set immediately on click, because React renders the stored value only later, and the checkbox would flicker.
+  const [isEnabled, setIsEnabled] = useState<boolean>();
   const change = useChange((api, enabled: boolean) =>
     api.PATCH(rangePath, {
       params: { path: { cidr_range_id: id } },
@@ -133,10 +133,10 @@ function Enabled({
   return (
     <CheckField
       label={`${attributes.range} is enabled`}
-      checked={change.error === null ? (wanted ?? attributes.enabled) : attributes.enabled}
+      checked={change.error === null ? (isEnabled ?? attributes.enabled) : attributes.enabled}
       onChange={(enabled) => {
         if (forbidden !== undefined) return;
-        setWanted(enabled);
+        setIsEnabled(enabled);
         change.mutate(enabled);
       }}
       {...(change.error === null ? {} : { error: change.error.message })}

@@ -36,7 +36,7 @@ export function AdminPage({
   readonly children: ReactNode;
 }) {
   const { session, config } = useSession();
-  const offered = tabs.filter(({ selfHosted }) => !selfHosted || config.edition === 'self-hosted');
+  const visibleTabs = tabs.filter(({ selfHosted }) => !selfHosted || config.edition === 'self-hosted');
   return (
     <div className="stack">
       <PageHead
@@ -45,7 +45,7 @@ export function AdminPage({
         state={state}
         actions={adding === undefined ? undefined : <AddButton {...adding} />}
       />
-      <Tabs label="Administration" tabs={offered} />
+      <Tabs label="Administration" tabs={visibleTabs} />
       {session['is-site-admin'] ? (
         <>
           {children}

@@ -12,8 +12,8 @@ export function AdminRetention() {
   const path = '/api/v2/admin/data-retention-policy' as const;
   const policy = useRead(['admin', 'retention'], (api) => api.GET(path));
   const preview = useRead(['admin', 'retention-preview'], (api) => api.GET(`${path}/preview`));
-  const save = useChange<unknown, Wish>((api, wish) =>
-    wish === undefined ? api.DELETE(path) : api.POST(path, { body: policyBody(wish) }),
+  const save = useChange<unknown, Wish>((api, choice) =>
+    choice === undefined ? api.DELETE(path) : api.POST(path, { body: policyBody(choice) }),
   );
   const isNone = policy.error instanceof ApiError && policy.error.status === 404;
   const stored = isNone ? null : policy.data?.data;

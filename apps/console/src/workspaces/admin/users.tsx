@@ -51,7 +51,7 @@ const onlyThem = [
 export function AdminUsers() {
   const { session } = useSession();
   const [filters, setFilters] = useFilters<'q' | 'admin' | 'suspended' | 'page'>();
-  const [asked, ask] = useState<{ readonly user: User; readonly act: Act | 'delete' }>();
+  const [question, ask] = useState<{ readonly user: User; readonly act: Act | 'delete' }>();
   const query = {
     q: filters.q,
     'filter[admin]': filters.admin,
@@ -144,22 +144,24 @@ export function AdminUsers() {
           },
         ]}
       />
-      {asked === undefined ? null : (
+      {question === undefined ? null : (
         <Confirm
-          title={`${asked.act === 'delete' ? 'Delete' : acts[asked.act][0]}: ${asked.user.attributes.username}?`}
-          action={asked.act === 'delete' ? `Delete ${asked.user.attributes.username}` : acts[asked.act][0]}
-          danger={asked.act === 'delete' || asked.act === 'suspend'}
-          {...(asked.act === 'delete' ? { name: asked.user.attributes.username } : {})}
+          title={`${question.act === 'delete' ? 'Delete' : acts[question.act][0]}: ${question.user.attributes.username}?`}
+          action={question.act === 'delete' ? `Delete ${question.user.attributes.username}` : acts[question.act][0]}
+          danger={question.act === 'delete' || question.act === 'suspend'}
+          {...(question.act === 'delete' ? { name: question.user.attributes.username } : {})}
           onClose={() => ask(undefined)}
           onConfirm={() => {
-            const { user, act } = asked;
+            const { user, act } = question;
             ask(undefined);
             if (act === 'delete') remove.mutate(user.id);
             else change.mutate({ act, user });
           }}
         >
           <p>
-            {asked.act === 'delete' ? 'Their tokens are revoked and their memberships removed.' : acts[asked.act][1]}
+            {question.act === 'delete'
+              ? 'Their tokens are revoked and their memberships removed.'
+              : acts[question.act][1]}
           </p>
         </Confirm>
       )}

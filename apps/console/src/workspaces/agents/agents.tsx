@@ -25,7 +25,7 @@ const image = 'localhost/keystead/agent:local';
 const command = (): string =>
   `docker run --detach --restart unless-stopped --env AGENT_ADDRESS=${location.origin} --env AGENT_TOKEN=… --env AGENT_NAME="$(hostname)" ${image}`;
 
-/** The agents that registered with a pool: what each is doing, and when it last reported. */
+/** The agents that registered with a pool: the status of each agent, and when it last reported. */
 export function Agents({ pool, may }: { readonly pool: string; readonly may: boolean | undefined }) {
   const [filters] = useFilters<'page'>();
   const query = { 'page[number]': Number(filters.page ?? 1) };

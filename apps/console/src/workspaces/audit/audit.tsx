@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { type AnswerTo, type WorkspacesApi, workspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -65,7 +65,7 @@ export function AdminAudit() {
   );
 }
 
-/** The names of an organization's members, or of all accounts; the first hundred. */
+/** The names of an organization's members, or of all accounts; at most one hundred. */
 function usePeople(organization_name: string): readonly string[] {
   const query = { 'page[size]': 100 };
   const members = useRead(
@@ -98,7 +98,7 @@ function Trail({
   to,
   read,
 }: {
-  /** The organization; empty for the installation. */
+  /** The name of the organization; empty for the whole installation. */
   readonly name: string;
   readonly to: string;
   readonly read: (api: WorkspacesApi, query: Record<string, string>) => Promise<ApiAnswer<Events>>;
@@ -109,7 +109,7 @@ function Trail({
     queryKey: ['api', 'audit', name, filters],
     initialPageParam: '',
     queryFn: ({ pageParam }) =>
-      taken(
+      dataOf(
         read(workspacesApi(transport), {
           ...queryOf(filters),
           'page[size]': '50',

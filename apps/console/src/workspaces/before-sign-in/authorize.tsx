@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { workspacesApi } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
@@ -35,7 +35,7 @@ function readAsked(): ToolLogin | undefined {
 /** Asks whether the tool on this machine may get a token, and sends it the answer. */
 export function Authorize() {
   const { session, transport, signOut } = useSession();
-  const [asked] = useState(readAsked);
+  const [login] = useState(readAsked);
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const answer = ({ redirect, state }: ToolLogin, name: 'code' | 'error', value: string) => {
@@ -44,21 +44,21 @@ export function Authorize() {
     if (state !== null) back.searchParams.set('state', state);
     location.replace(back.href);
   };
-  const allow = async (given: ToolLogin) => {
+  const allow = async (login: ToolLogin) => {
     setBusy(true);
     setError(undefined);
     const attributes = {
-      'client-id': given.clientId,
-      'redirect-uri': given.redirect.href,
-      'code-challenge': given.challenge,
+      'client-id': login.clientId,
+      'redirect-uri': login.redirect.href,
+      'code-challenge': login.challenge,
     };
     try {
-      const made = await taken(
+      const loginCode = await dataOf(
         workspacesApi(transport).POST('/api/v2/account/login-codes', {
           body: { data: { type: 'login-codes', attributes } },
         }),
       );
-      answer(given, 'code', made.data?.attributes.code ?? '');
+      answer(login, 'code', loginCode.data?.attributes.code ?? '');
     } catch (failure) {
       setError(failure);
       setBusy(false);
@@ -67,7 +67,7 @@ export function Authorize() {
   return (
     <div className="stack narrow">
       <PageHead title="Authorize Terraform login" />
-      {asked === undefined ? (
+      {login === undefined ? (
         <Notice tone="red" alert>
           <span>
             This address is not one that the tool’s login leads to. Start over with <code>terraform login</code>.
@@ -87,7 +87,7 @@ export function Authorize() {
         <>
           <p>
             A program on this machine asks for an API token of <strong>{session.name}</strong>, with all that you may
-            do. It waits at <code>{asked.redirect.host}</code>.
+            do. It waits at <code>{login.redirect.host}</code>.
           </p>
           <Notice tone="amber">
             <span>
@@ -97,10 +97,10 @@ export function Authorize() {
           </Notice>
           <ErrorNotice error={error} />
           <div className="row">
-            <Button kind="primary" busy={busy} onClick={() => void allow(asked)}>
+            <Button kind="primary" busy={busy} onClick={() => void allow(login)}>
               Allow
             </Button>
-            <Button onClick={() => answer(asked, 'error', 'access_denied')}>Refuse</Button>
+            <Button onClick={() => answer(login, 'error', 'access_denied')}>Refuse</Button>
           </div>
           <p className="second small">You can revoke the token on your account page.</p>
         </>

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
-import { type Transport, taken } from '../../api/transport';
+import { dataOf, type Transport } from '../../api/transport';
 import { type Resource, workspacesApi } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
@@ -12,7 +12,7 @@ import { fieldError } from '../parts/draft';
 
 let rememberedSecret = '';
 
-/** Takes the link's secret out of the address. The page keeps it until it is used. */
+/** Takes the link's secret out of the address. The page keeps the secret until it is used. */
 function takeSecret(): string {
   const secret = decodeURIComponent(location.hash.slice(1));
   if (secret !== '') {
@@ -28,7 +28,7 @@ interface OneTimeLinkProps {
   readonly transport: Transport;
   /** The name of the signed-in person, if any. */
   readonly name?: string;
-  /** Opens the sign-in: people with an account join by signing in. */
+  /** Opens the sign-in. People who already have an account accept an invitation by signing in. */
   readonly onSignIn?: () => void;
 }
 
@@ -36,40 +36,40 @@ interface OneTimeLinkProps {
 export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
   const [secret] = useState(takeSecret);
   const [link, setLink] = useState<LinkAttributes>();
-  const [gone, setGone] = useState<unknown>();
-  const [done, setDone] = useState<string>();
+  const [failure, setFailure] = useState<unknown>();
+  const [signedInAs, setSignedInAs] = useState<string>();
   useEffect(() => {
     document.title = 'A link for you · Keystead';
-    taken(workspacesApi(transport).GET('/api/v2/one-time-links/{secret}', { params: { path: { secret } } })).then(
+    dataOf(workspacesApi(transport).GET('/api/v2/one-time-links/{secret}', { params: { path: { secret } } })).then(
       ({ data }) => setLink(data?.attributes),
-      setGone,
+      setFailure,
     );
   }, [transport, secret]);
-  if (gone !== undefined) {
-    const over = gone instanceof ApiError && gone.status === 404;
+  if (failure !== undefined) {
+    const isExpired = failure instanceof ApiError && failure.status === 404;
     return (
       <Framed title="A link for you">
-        {over ? (
+        {isExpired ? (
           <Notice tone="amber" alert>
             This link was already used or has expired. Ask its sender for a new one.
           </Notice>
         ) : (
-          <ErrorNotice error={gone} />
+          <ErrorNotice error={failure} />
         )}
       </Framed>
     );
   }
   if (link === undefined) return <Skeleton />;
   const title = titleOf(link);
-  if (done !== undefined) {
+  if (signedInAs !== undefined) {
     return (
       <Framed title={title}>
         <Notice tone="green">
-          Done. {name === done ? `You are signed in as ${done}.` : `You can sign in as ${done}.`}
+          Done. {name === signedInAs ? `You are signed in as ${signedInAs}.` : `You can sign in as ${signedInAs}.`}
         </Notice>
         <span>
           <Button kind="primary" onClick={() => location.assign('/ui/')}>
-            {name === done ? 'Go on' : 'Sign in'}
+            {name === signedInAs ? 'Go on' : 'Sign in'}
           </Button>
         </span>
       </Framed>
@@ -85,7 +85,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
           secret={secret}
           onDone={(who) => {
             rememberedSecret = '';
-            setDone(who);
+            setSignedInAs(who);
           }}
         />
       ) : null}
@@ -133,29 +133,29 @@ function Use({
   readonly secret: string;
   readonly onDone: (username: string) => void;
 }) {
-  const [given, setGiven] = useState({ username: '', password: '', again: '' });
+  const [form, setForm] = useState({ username: '', password: '', again: '' });
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
-  const set = (field: keyof typeof given) => (value: string) => setGiven((before) => ({ ...before, [field]: value }));
+  const set = (field: keyof typeof form) => (value: string) => setForm((before) => ({ ...before, [field]: value }));
   const chooses = link['needs-password'];
-  const known = asksPassword(link.kind);
+  const hasPassword = asksPassword(link.kind);
   const send = async (event: FormEvent) => {
     event.preventDefault();
     if (busy) return;
     setBusy(true);
     setError(undefined);
     const attributes = {
-      ...(link['needs-username'] ? { username: given.username.trim() } : {}),
-      ...(chooses ? { password: given.password, ...(known ? {} : { 'password-confirmation': given.again }) } : {}),
+      ...(link['needs-username'] ? { username: form.username.trim() } : {}),
+      ...(chooses ? { password: form.password, ...(hasPassword ? {} : { 'password-confirmation': form.again }) } : {}),
     };
     try {
-      const made = await taken(
+      const used = await dataOf(
         workspacesApi(transport).POST('/api/v2/one-time-links/{secret}', {
           params: { path: { secret } },
           body: { data: { type: 'one-time-links', attributes } },
         }),
       );
-      onDone(made.data?.attributes.username ?? '');
+      onDone(used.data?.attributes.username ?? '');
     } catch (failure) {
       setError(failure);
       setBusy(false);
@@ -173,7 +173,7 @@ function Use({
           required
           autoFocus
           autoComplete="username"
-          value={given.username}
+          value={form.username}
           onChange={set('username')}
           error={fieldError(error, 'username')}
         />
@@ -184,19 +184,19 @@ function Use({
             label="Password"
             type="password"
             required
-            autoComplete={known ? 'current-password' : 'new-password'}
-            hint={known ? 'Your current password.' : 'At least ten characters.'}
-            value={given.password}
+            autoComplete={hasPassword ? 'current-password' : 'new-password'}
+            hint={hasPassword ? 'Your current password.' : 'At least ten characters.'}
+            value={form.password}
             onChange={set('password')}
             error={fieldError(error, 'password')}
           />
-          {known ? null : (
+          {hasPassword ? null : (
             <TextField
               label="The same again"
               type="password"
               required
               autoComplete="new-password"
-              value={given.again}
+              value={form.again}
               onChange={set('again')}
               error={fieldError(error, 'password-confirmation')}
             />
@@ -205,13 +205,13 @@ function Use({
       ) : null}
       <ErrorNotice error={error} />
       <Button type="submit" kind="primary" busy={busy}>
-        {link.kind === 'invitation' ? 'Join' : known ? 'Confirm the address' : 'Set the password'}
+        {link.kind === 'invitation' ? 'Join' : hasPassword ? 'Confirm the address' : 'Set the password'}
       </Button>
     </form>
   );
 }
 
-/** The same for a signed-in person. */
+/** The page of a one-time link for a user who is signed in. */
 export function OneTimeLinkPage() {
   const { session, transport } = useSession();
   return (

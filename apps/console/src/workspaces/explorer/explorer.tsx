@@ -149,7 +149,7 @@ function Filters({ view }: { readonly view: ViewName }) {
   );
 }
 
-/** A field whose text takes effect shortly after the last key. */
+/** A text field whose value is applied a short time after the last key press. */
 function Typed({
   label,
   value,
@@ -161,7 +161,7 @@ function Typed({
 }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the delay
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new text may start the delay
   useEffect(() => {
     if (text === value) return;
     const timer = setTimeout(() => onChange(text), 300);
@@ -238,7 +238,7 @@ function Names({ text, total }: { readonly text: string | null | undefined; read
   );
 }
 
-/** The filter that shows the workspaces that a row counts. */
+/** For each view, the filter that lists the workspaces that a row counts. */
 const countedBy = {
   providers: ({ attributes }: Row): ExplorerAddress => ({ provider: attributes.source ?? '' }),
   modules: ({ attributes }: Row): ExplorerAddress => ({ module: `${attributes.source}:${attributes.version}` }),

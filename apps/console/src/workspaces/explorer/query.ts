@@ -1,4 +1,4 @@
-/** The views, as the service names them, with the columns that they can be sorted by. */
+/** The views, by the names that the service uses, with the columns that they can be sorted by. */
 export const views = {
   workspaces: {
     path: '',
@@ -18,13 +18,13 @@ export const views = {
 } as const;
 export type ViewName = keyof typeof views;
 
-/** How the other views can be sorted: most used first by default. */
+/** The sort orders of the other views; the default is most used first. */
 export const usageSorts = [
   ['-workspace_count', 'Most used'],
   ['workspace_count', 'Least used'],
 ] as const;
 
-/** The filters of workspaces, by their names in the address: field, operator and label. */
+/** The filters of workspaces, by their names in the address, each with its field, operator and label. */
 export const workspaceFilters = [
   ['q', 'workspace_name', 'contains', 'Name'],
   ['project', 'project_name', 'contains', 'Project'],
@@ -37,7 +37,7 @@ export const workspaceFilters = [
 export type ExplorerAddress = Partial<Record<(typeof workspaceFilters)[number][0] | 'sort' | 'page', string>>;
 
 /** The query to send to the service. */
-export function queryOf(view: ViewName, { page, sort, ...asked }: ExplorerAddress): Record<string, string> {
+export function queryOf(view: ViewName, { page, sort, ...search }: ExplorerAddress): Record<string, string> {
   const filters =
     view === 'workspaces'
       ? workspaceFilters
@@ -45,7 +45,7 @@ export function queryOf(view: ViewName, { page, sort, ...asked }: ExplorerAddres
         ? ([['q', 'version', 'contains']] as const)
         : ([['q', 'source', 'contains']] as const);
   const conditions = filters.flatMap(([name, field, operator]) =>
-    asked[name] ? [[field, operator, asked[name]]] : [],
+    search[name] ? [[field, operator, search[name]]] : [],
   );
   const order = sort || (view === 'workspaces' ? '' : '-workspace_count');
   return {

@@ -5,13 +5,13 @@ export interface GraphInput {
 }
 
 export interface GraphPlace {
-  /** Its column: 0 depends on nothing. */
+  /** The column of the node. Nodes in column 0 depend on nothing. */
   readonly layer: number;
-  /** Its row in the column. */
+  /** The row of the node in its column. */
   readonly row: number;
 }
 
-/** How often rows are reordered by the rows of their neighbours. */
+/** How often the nodes of a column are sorted by the rows of their neighbours. */
 const sweeps = 6;
 
 /**
@@ -29,8 +29,8 @@ export function layersOf({ nodes, edges }: GraphInput): ReadonlyMap<string, Grap
   const layer = new Map<string, number>();
   const open = new Set<string>();
   const depthOf = (node: string): number => {
-    const known = layer.get(node);
-    if (known !== undefined) return known;
+    const existing = layer.get(node);
+    if (existing !== undefined) return existing;
     if (open.has(node)) return -1;
     open.add(node);
     const depth = 1 + Math.max(-1, ...below.get(node)!.map(depthOf));

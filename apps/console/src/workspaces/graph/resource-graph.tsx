@@ -112,9 +112,9 @@ function Drawing({ nodes, usedBy, chosen, onChoose }: DrawingProps) {
   const arrow = useId();
   const frame = useRef<SVGSVGElement>(null);
   const places = useMemo(() => {
-    const known = new Set(nodes.map(({ address }) => address));
+    const addresses = new Set(nodes.map(({ address }) => address));
     const edges = nodes.flatMap(({ address, dependsOn }) =>
-      dependsOn.filter((to) => known.has(to)).map((to) => [address, to] as const),
+      dependsOn.filter((to) => addresses.has(to)).map((to) => [address, to] as const),
     );
     return { edges, of: layersOf({ nodes: nodes.map(({ address }) => address), edges }) };
   }, [nodes]);
@@ -146,11 +146,11 @@ function Drawing({ nodes, usedBy, chosen, onChoose }: DrawingProps) {
     const { layer, row } = places.of.get(node.address)!;
     const inColumn = (step: number) =>
       [...places.of].find(([, other]) => other.layer === layer && other.row === row + step)?.[0];
-    const drawn = (addresses: readonly string[] = []) => addresses.find((one) => places.of.has(one));
+    const firstShown = (addresses: readonly string[] = []) => addresses.find((one) => places.of.has(one));
     if (event.key === 'Enter' || event.key === ' ') onChoose(node.address === chosen ? undefined : node.address);
     else if (event.key === 'Escape' && chosen !== undefined) onChoose(undefined);
-    else if (event.key === 'ArrowLeft') go(drawn(node.dependsOn));
-    else if (event.key === 'ArrowRight') go(drawn(usedBy.get(node.address)));
+    else if (event.key === 'ArrowLeft') go(firstShown(node.dependsOn));
+    else if (event.key === 'ArrowRight') go(firstShown(usedBy.get(node.address)));
     else if (event.key === 'ArrowUp') go(inColumn(-1));
     else if (event.key === 'ArrowDown') go(inColumn(1));
     else return;

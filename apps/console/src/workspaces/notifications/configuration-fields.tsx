@@ -3,7 +3,7 @@ import { type Draft, fieldsOf } from '../parts/draft';
 import { typedLines, typedText } from '../parts/typed';
 import { type Configuration, type Destination, destinations, type Trigger, triggerGroups } from './triggers';
 
-/** A configuration in the form. */
+/** The values of a configuration in the form. */
 export interface TypedConfiguration {
   readonly name: string;
   readonly 'destination-type': Destination;
@@ -35,9 +35,9 @@ export const typedConfiguration = ({ attributes }: Configuration): TypedConfigur
   enabled: attributes.enabled,
 });
 
-/** The attributes to send: those that were filled in. */
-export function sentConfiguration(given: Partial<TypedConfiguration>) {
-  const { url, token, 'email-addresses': addresses, triggers, name, enabled } = given;
+/** The attributes to send: only those that the user filled in. */
+export function sentConfiguration(typed: Partial<TypedConfiguration>) {
+  const { url, token, 'email-addresses': addresses, triggers, name, enabled } = typed;
   return {
     ...(name === undefined ? {} : { name }),
     ...(enabled === undefined ? {} : { enabled }),
@@ -51,7 +51,10 @@ export function sentConfiguration(given: Partial<TypedConfiguration>) {
 export interface ConfigurationFieldsProps {
   readonly draft: Draft<TypedConfiguration>;
   readonly error: unknown;
-  /** The configuration exists: its destination type is fixed, and its token stays unless another is entered. */
+  /**
+   * Whether the configuration already exists. Then its destination type cannot change, and its token is kept unless
+   * another token is entered.
+   */
   readonly stored: boolean;
 }
 
@@ -60,9 +63,9 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
   const { value, set } = draft;
   const { field, check } = fieldsOf(draft, error);
   const kind = value['destination-type'];
-  const choose = (trigger: Trigger, told: boolean) => {
+  const choose = (trigger: Trigger, isChosen: boolean) => {
     const others = value.triggers.filter((one) => one !== trigger);
-    set('triggers')(told ? [...others, trigger] : others);
+    set('triggers')(isChosen ? [...others, trigger] : others);
   };
   return (
     <>
@@ -106,7 +109,7 @@ export function ConfigurationFields({ draft, error, stored }: ConfigurationField
               key={trigger}
               label={text}
               checked={value.triggers.includes(trigger)}
-              onChange={(told) => choose(trigger, told)}
+              onChange={(isChosen) => choose(trigger, isChosen)}
             />
           ))}
         </fieldset>

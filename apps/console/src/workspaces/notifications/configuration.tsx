@@ -24,7 +24,10 @@ export const useConfiguration = (id: string) =>
     { everyMs: 30_000 },
   );
 
-/** One configuration: its recipients and triggers, the last deliveries, and a test; `to` is the list it is in. */
+/**
+ * One configuration: its recipients and triggers, the last deliveries, and a test; `to` is the address of the list that
+ * it is in.
+ */
 export function NotificationConfiguration({ id, to }: { readonly id: string; readonly to: string }) {
   const configuration = useConfiguration(id);
   return (
@@ -94,10 +97,10 @@ function Deliveries({
           label="Recent deliveries"
           narrow="stacked"
           // Two attempts may have the same time and the same answer.
-          rows={tries.map((tried, at) => ({ ...tried, key: `${tried['sent-at']} ${at}` }))}
+          rows={tries.map((attempt, at) => ({ ...attempt, key: `${attempt['sent-at']} ${at}` }))}
           keyOf={({ key }) => key}
           columns={[
-            { head: 'When', className: 'tight', cell: (tried) => <Time at={tried['sent-at']} /> },
+            { head: 'When', className: 'tight', cell: (attempt) => <Time at={attempt['sent-at']} /> },
             {
               head: 'Result',
               className: 'tight',

@@ -31,7 +31,7 @@ export function WorkspaceNotifications() {
   );
 }
 
-/** The page that creates one. */
+/** The page that creates a notification of a workspace. */
 export function NewWorkspaceNotification() {
   const { to, workspace } = useWorkspace();
   return (
@@ -46,7 +46,7 @@ export function NewWorkspaceNotification() {
   );
 }
 
-/** One of them. */
+/** A notification of a workspace. */
 export function WorkspaceNotification() {
   const { to } = useWorkspace();
   const id = useId();
@@ -101,7 +101,7 @@ export function ProjectNotifications() {
   );
 }
 
-/** The page that creates one. */
+/** The page that creates a notification of a project. */
 export function NewProjectNotification() {
   const { id, to, crumbs } = useProject();
   return (
@@ -113,7 +113,7 @@ export function NewProjectNotification() {
   );
 }
 
-/** One of them. */
+/** A notification of a project. */
 export function ProjectNotification() {
   const { to, crumbs } = useProject();
   const id = useId();

@@ -6,10 +6,10 @@ export interface ChoiceFieldProps {
   readonly label: string;
   readonly kind: ChoiceKind;
   readonly organization: string;
-  /** The id; empty for none. */
+  /** The id of the chosen object; empty for none. */
   readonly value: string;
   readonly onChange: (id: string) => void;
-  /** The text if none is chosen. */
+  /** The text to show if no object is chosen. */
   readonly none: string;
   readonly leaveOut?: (choice: Choice) => boolean;
 }
@@ -18,10 +18,11 @@ export interface ChoiceFieldProps {
 export function ChoiceField({ label, kind, organization, value, onChange, none, leaveOut }: ChoiceFieldProps) {
   const { choices = [], total, isLong, part, setPart } = useChoices(kind, organization);
   const [chosen, setChosen] = useState<Choice>();
-  const offered = choices.filter((choice) => !leaveOut?.(choice));
-  const kept = chosen !== undefined && chosen.id === value && !offered.some(({ id }) => id === value) ? [chosen] : [];
+  const available = choices.filter((choice) => !leaveOut?.(choice));
+  const chosenBefore =
+    chosen !== undefined && chosen.id === value && !available.some(({ id }) => id === value) ? [chosen] : [];
   const choose = (id: string) => {
-    setChosen(offered.find((one) => one.id === id));
+    setChosen(available.find((one) => one.id === id));
     onChange(id);
   };
   return (
@@ -41,7 +42,7 @@ export function ChoiceField({ label, kind, organization, value, onChange, none, 
         onChange={choose}
         options={[
           { value: '', label: none },
-          ...[...kept, ...offered].map(({ id, name }) => ({ value: id, label: name })),
+          ...[...chosenBefore, ...available].map(({ id, name }) => ({ value: id, label: name })),
         ]}
       />
     </>

@@ -15,7 +15,7 @@ interface FoundPage {
   readonly meta?: { readonly pagination?: Pagination };
 }
 
-/** The most that a choice shows; the rest is found by a part of the name. */
+/** The maximum number of objects that a choice shows. Users find all others by a part of the name. */
 const shown = 100;
 
 const reads: Readonly<
@@ -57,26 +57,26 @@ const reads: Readonly<
 };
 
 /**
- * Objects of an organization to choose from: the first hundred, or those that the service finds by a part of their
- * name. `isLong` if there are more.
+ * Objects of an organization to choose from: the first hundred, or those whose names contain the typed text. `isLong`
+ * is true if there are more.
  */
 export function useChoices(kind: ChoiceKind, organization: string) {
   const [part, setPart] = useState('');
-  const [asked, setAsked] = useState('');
+  const [searched, setSearched] = useState('');
   useEffect(() => {
-    const timer = setTimeout(() => setAsked(part.trim()), 250);
+    const timer = setTimeout(() => setSearched(part.trim()), 250);
     return () => clearTimeout(timer);
   }, [part]);
   const all = useRead<FoundPage>(['choices', kind, organization, ''], (api) => reads[kind](api, organization, ''));
   const found = useRead<FoundPage>(
-    ['choices', kind, organization, asked],
-    (api) => reads[kind](api, organization, asked),
+    ['choices', kind, organization, searched],
+    (api) => reads[kind](api, organization, searched),
     {
-      enabled: asked !== '',
+      enabled: searched !== '',
       keeps: true,
     },
   );
-  const { data } = asked === '' ? all : found;
+  const { data } = searched === '' ? all : found;
   const choices = data?.data.map(({ id, attributes }): Choice => ({ id, name: attributes.name }));
   const total = all.data?.meta?.pagination?.['total-count'] ?? 0;
   return { choices, total, isLong: total > shown, part, setPart, error: all.error ?? found.error };

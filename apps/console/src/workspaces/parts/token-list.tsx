@@ -15,8 +15,8 @@ interface TokensAnswer {
 
 const weekMs = 7 * 86_400_000;
 const isSoon = (end: string | null): boolean => {
-  const left = end === null ? Number.NaN : Date.parse(end) - Date.now();
-  return left > 0 && left < weekMs;
+  const msLeft = end === null ? Number.NaN : Date.parse(end) - Date.now();
+  return msLeft > 0 && msLeft < weekMs;
 };
 
 /** Tokens without their values: description, last use, expiry, and a button to revoke each. */
@@ -32,7 +32,7 @@ export function TokenList({
   readonly paged?: boolean;
   readonly outline: number;
   readonly forbidden?: string | undefined;
-  /** Revokes one by its id, if these tokens have their own endpoint. */
+  /** Revokes a token by its id. Only needed if tokens of this kind have a separate endpoint. */
   readonly end?: (id: string) => ApiCall;
 }) {
   return (

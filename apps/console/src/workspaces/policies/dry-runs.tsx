@@ -204,7 +204,7 @@ export function DryRunPage() {
 
 function Verdict({ run }: { readonly run: DryRun }) {
   const { runs, passed, failed, errored, skipped, reason, 'would-stop': stopped } = run.attributes;
-  const judged = judgedOf(run.attributes);
+  const evaluatedCount = judgedOf(run.attributes);
   return (
     <>
       {reason === null ? null : (
@@ -214,13 +214,13 @@ function Verdict({ run }: { readonly run: DryRun }) {
       )}
       <p role="status" aria-label="Progress">
         <strong>
-          {stopped.toLocaleString('en')} of {judged.toLocaleString('en')} runs would have been stopped.
+          {stopped.toLocaleString('en')} of {evaluatedCount.toLocaleString('en')} runs would have been stopped.
         </strong>{' '}
         <span className="second">
-          {isRunning(run) ? `${(runs - judged).toLocaleString('en')} are still to be evaluated.` : ''}
+          {isRunning(run) ? `${(runs - evaluatedCount).toLocaleString('en')} are still to be evaluated.` : ''}
         </span>
       </p>
-      {isRunning(run) ? <progress aria-label="Judged runs" max={runs} value={judged} /> : null}
+      {isRunning(run) ? <progress aria-label="Judged runs" max={runs} value={evaluatedCount} /> : null}
       <dl className="facts">
         <dt>Passed</dt>
         <dd>{passed.toLocaleString('en')}</dd>
@@ -283,9 +283,9 @@ function Results({ run, org }: { readonly run: DryRun; readonly org: string }) {
         columns={[
           {
             head: 'Run',
-            cell: ({ attributes, relationships: { run: judged } }) => {
+            cell: ({ attributes, relationships: { run: evaluatedRun } }) => {
               const name = attributes['workspace-name'];
-              const id = judged.data?.id ?? '';
+              const id = evaluatedRun.data?.id ?? '';
               return (
                 <div className="stack-none">
                   <Link

@@ -170,7 +170,7 @@ interface PolicyPartProps {
   readonly forbidden: string | undefined;
 }
 
-/** Initial code, in the package that the policy's query names. */
+/** Initial code, in the package that the query of the policy refers to. */
 function beginningOf(query: string): string {
   const names = /^data((?:\.\w+)+)\.(\w+)$/.exec(query);
   return `package ${names?.[1]?.slice(1) ?? 'terraform.policy'}

@@ -127,7 +127,10 @@ function Name({ workspace, organization }: { readonly workspace: Workspace; read
   );
 }
 
-/** How many resources of which workspaces of a project have drifted, by the ids of the workspaces. */
+/**
+ * The number of drifted resources of each workspace of a project, by the id of the workspace. Workspaces without drift
+ * are absent.
+ */
 function useDrifted(project: string, organization: string): ReadonlyMap<string, number> {
   const query = {
     type: 'workspaces',

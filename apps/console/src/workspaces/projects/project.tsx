@@ -149,14 +149,14 @@ function General({ project }: { readonly project: ProjectResource }) {
 
 function Removal({ project, organization }: { readonly project: ProjectResource; readonly organization: string }) {
   const { name, permissions, 'workspace-count': workspaces } = project.attributes;
-  const held = workspaces > 0 ? `It still has ${workspaces} workspaces: move or delete them first.` : undefined;
+  const obstacle = workspaces > 0 ? `It still has ${workspaces} workspaces: move or delete them first.` : undefined;
   return (
     <DangerZone
       what="project"
       name={name}
       call={(api) => api.DELETE('/api/v2/projects/{project_id}', { params: { path: { project_id: project.id } } })}
       to={`/organizations/${encodeURIComponent(organization)}/projects`}
-      forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? held}
+      forbidden={rule(permissions['can-destroy'], 'can-destroy') ?? obstacle}
     >
       Only an empty project can be deleted, and never the default project.
     </DangerZone>

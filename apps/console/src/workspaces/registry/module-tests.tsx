@@ -1,6 +1,6 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { CheckField, TextField } from '../../design/field';
@@ -178,8 +178,8 @@ function NewTestRun({
   const draft = useDraft({ variables: '', filters: '', 'test-directory': '', verbose: false });
   const start = useChange(
     async (api) => {
-      const made = await taken(api.POST(`${tests}/test-runs/configuration-versions`, { params }));
-      await uploadArchive(transport, made.data?.attributes['upload-url'] ?? '', archive);
+      const created = await dataOf(api.POST(`${tests}/test-runs/configuration-versions`, { params }));
+      await uploadArchive(transport, created.data?.attributes['upload-url'] ?? '', archive);
       const { variables, filters, verbose, 'test-directory': directory } = draft.value;
       return api.POST(`${tests}/test-runs`, {
         params,
@@ -193,7 +193,7 @@ function NewTestRun({
               verbose,
             },
             relationships: {
-              'configuration-version': { data: { type: 'configuration-versions', id: made.data?.id ?? '' } },
+              'configuration-version': { data: { type: 'configuration-versions', id: created.data?.id ?? '' } },
             },
           },
         },
@@ -310,12 +310,12 @@ function OneTest({ module, org, test }: { readonly module: Module; readonly org:
   const path = { ...pathOf(module), test_run_id: test };
   const registry = `/organizations/${encodeURIComponent(org)}/registry`;
   const at = `${registry}/modules/${module.id}`;
-  const asked = useRead(
+  const testRun = useRead(
     ['test-run', test],
     (api) => api.GET(`${tests}/test-runs/{test_run_id}`, { params: { path } }),
     { everyMs: readAgainMs, asLongAs: ({ data }) => data !== null && isUnderWay(data) },
   );
-  const run = asked.data?.data ?? undefined;
+  const run = testRun.data?.data ?? undefined;
   const crumbs = organizationCrumbs(
     org,
     { label: 'Registry', to: registry },
@@ -327,7 +327,7 @@ function OneTest({ module, org, test }: { readonly module: Module; readonly org:
     <ToolRunPage
       title={`Test run of ${module.attributes.name}`}
       crumbs={crumbs}
-      query={asked}
+      query={testRun}
       run={run}
       logPath={`test-runs/${test}/logs`}
       forbidden={rule(module.attributes.permissions['can-delete'], 'manage-modules')}

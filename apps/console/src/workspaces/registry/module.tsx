@@ -1,6 +1,6 @@
 import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -68,7 +68,7 @@ interface Provenance {
 export function ModulePage() {
   const org = useOrganizationName();
   const { module: id = '' } = useParams({ strict: false }) as { module?: string };
-  const [{ version: asked }, change] = useAddress<{ version?: string }>();
+  const [{ version: requestedVersion }, change] = useAddress<{ version?: string }>();
   const found = useModule(id);
   const module = found.data?.data ?? undefined;
   const offer = useNoCodeModule(module);
@@ -82,7 +82,7 @@ export function ModulePage() {
   );
   const versions = module?.attributes['version-statuses'] ?? [];
   const published = versions.filter(({ status }) => status === 'ok');
-  const shown = published.find(({ version }) => version === asked) ?? newestOf(versions);
+  const shown = published.find(({ version }) => version === requestedVersion) ?? newestOf(versions);
   return (
     <div className="stack">
       <PageHead
@@ -180,7 +180,7 @@ function Origin({ module, version }: { readonly module: Module; readonly version
       `/api/registry/v1/modules/${namespace}/${name}/${provider}/${version}/provenance`,
     ),
   );
-  // Versions from before there were statements have none.
+  // Versions that were published before provenance statements existed have none.
   if (envelope.data === undefined) return null;
   const bytes = Uint8Array.from(atob(envelope.data.payload), (letter) => letter.charCodeAt(0));
   const { subject, predicate } = JSON.parse(new TextDecoder().decode(bytes)) as Provenance;
@@ -396,13 +396,13 @@ function PublishVersion({ module, onClose }: { readonly module: Module; readonly
   const [archive, setArchive] = useState<File>();
   const { organization_name, module_name, module_provider } = pathOf(module);
   const publish = useChange(async (api) => {
-    const made = await taken(
+    const created = await dataOf(
       api.POST('/api/v2/registry-modules/{organization_name}/{module_name}/{module_provider}/versions', {
         params: { path: { organization_name, module_name, module_provider } },
         body: { data: { type: 'registry-module-versions', attributes: draft.value } },
       }),
     );
-    const response = await uploadArchive(transport, made.data?.links?.upload ?? '', archive);
+    const response = await uploadArchive(transport, created.data?.links?.upload ?? '', archive);
     return { data: undefined, response };
   }, onClose);
   const { field: textField } = fieldsOf(draft, publish.error);

@@ -81,8 +81,8 @@ function Settings({
 }: NoCodeProps & { readonly offer: ReturnType<typeof useNoCodeModule>['data']; readonly onClose: () => void }) {
   const offer = loaded?.data ?? undefined;
   const versions = module.attributes['version-statuses'].filter(({ status }) => status === 'ok');
-  const pinned = offer?.attributes['version-pin'] ?? '';
-  const draft = useDraft({ enabled: offer?.attributes.enabled ?? true, 'version-pin': pinned });
+  const versionPin = offer?.attributes['version-pin'] ?? '';
+  const draft = useDraft({ enabled: offer?.attributes.enabled ?? true, 'version-pin': versionPin });
   const [options, setOptions] = useState<ReadonlyMap<string, string>>(
     new Map(
       loaded?.included?.map(({ attributes }) => [attributes['variable-name'], attributes.options.join(', ')] as const),
@@ -92,7 +92,7 @@ function Settings({
   const variables = useNoCodeInputs(offer?.id, version);
   const save = useChange((api) => {
     const inputs = variables.data?.data ?? [];
-    const kept = [...options].flatMap(([name, text]) => {
+    const variableOptions = [...options].flatMap(([name, text]) => {
       const values = text
         .split(',')
         .map((value) => value.trim())
@@ -106,7 +106,7 @@ function Settings({
       attributes: { enabled: draft.value.enabled, 'version-pin': draft.value['version-pin'] || null },
       relationships: {
         'registry-module': { data: { type: 'registry-modules' as const, id: module.id } },
-        'variable-options': { data: kept },
+        'variable-options': { data: variableOptions },
       },
     };
     return offer === undefined

@@ -23,8 +23,8 @@ export function Provision() {
     api.GET('/api/v2/registry-modules/{registry_module_id}', { params: { path: { registry_module_id: id } } }),
   );
   const module = found.data?.data ?? undefined;
-  const offered = useNoCodeModule(module);
-  const offer = offered.data?.data ?? undefined;
+  const noCodeModule = useNoCodeModule(module);
+  const offer = noCodeModule.data?.data ?? undefined;
   const version =
     offer?.attributes['version-pin'] ?? newestOf(module?.attributes['version-statuses'] ?? [])?.version ?? '';
   const variables = useNoCodeInputs(offer?.id, version);
@@ -47,7 +47,7 @@ export function Provision() {
       </PageHead>
       <Loaded query={found} rows={6}>
         {() =>
-          offered.isLoading ? (
+          noCodeModule.isLoading ? (
             <Skeleton rows={6} />
           ) : offer === undefined || !offer.attributes.enabled || version === '' ? (
             <Notice>

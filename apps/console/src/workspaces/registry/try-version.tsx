@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Table } from '../../design/table';
 import { useChange, useOrganizationName, useRead } from '../api';
 import { Status } from '../parts/states';
 
-/** A workspace that uses the module, under the address that its configuration has. */
+/** A workspace that uses the module, with the source address that its configuration contains. */
 export interface ModuleUser {
   readonly id: string;
   readonly name: string;
@@ -22,9 +22,9 @@ interface TriedPlan extends ModuleUser {
 /** Plans the workspaces that use a module with another version of it. Nothing is applied. */
 export function TryVersion({ module, users }: { readonly module: string; readonly users: readonly ModuleUser[] }) {
   const [version, setVersion] = useState('');
-  const [tried, setTried] = useState<readonly TriedPlan[]>([]);
+  const [plans, setPlans] = useState<readonly TriedPlan[]>([]);
   const start = useChange(async (api) => {
-    const begun: TriedPlan[] = [];
+    const newPlans: TriedPlan[] = [];
     for (const user of users) {
       const attributes = {
         message: `Plan with ${module} ${version}`,
@@ -35,12 +35,12 @@ export function TryVersion({ module, users }: { readonly module: string; readonl
       const call = api.POST('/api/v2/runs', {
         body: { data: { type: 'runs', attributes, relationships: { workspace } } },
       });
-      const one = await taken(call).then(
+      const one = await dataOf(call).then(
         ({ data }): TriedPlan => ({ ...user, ...(data ? { run: data.id } : {}) }),
         (error: Error): TriedPlan => ({ ...user, problem: error.message }),
       );
-      begun.push(one);
-      setTried([...begun]);
+      newPlans.push(one);
+      setPlans([...newPlans]);
     }
     return { response: new Response(), data: undefined };
   });
@@ -56,10 +56,10 @@ export function TryVersion({ module, users }: { readonly module: string; readonl
           hint="Plan-only runs, even if their configurations do not accept it."
         />
       </Form>
-      {tried.length === 0 ? null : (
+      {plans.length === 0 ? null : (
         <Table
           label="Plans with this version"
-          rows={tried}
+          rows={plans}
           keyOf={({ id }) => id}
           columns={[
             { head: 'Workspace', cell: ({ name }) => name },

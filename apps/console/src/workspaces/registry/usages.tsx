@@ -35,7 +35,7 @@ export function Usages({
 }: {
   readonly what: keyof typeof reads;
   readonly id: string;
-  /** Of a module, whose users can be planned with another version. */
+  /** The name of a module, whose workspaces can be planned with another version. Absent for a provider. */
   readonly name?: string;
 }) {
   const org = useOrganizationName();
@@ -52,7 +52,7 @@ export function Usages({
     if (workspace === undefined || users.has(workspace.id)) continue;
     users.set(workspace.id, { id: workspace.id, name: workspace.attributes.name, source: attributes.source });
   }
-  // Only for those who may read all workspaces.
+  // Users who may not read all workspaces do not see this part.
   if (usages.error !== null && breaks === undefined) return null;
   return (
     <section className="stack-tight" aria-labelledby="usages">

@@ -20,7 +20,7 @@ export function PolicyForm({
 }: {
   readonly policy: RetentionPolicy | null;
   readonly above: string | undefined;
-  readonly onSave: (wish: Wish) => void;
+  readonly onSave: (choice: Wish) => void;
   readonly busy: boolean;
   readonly error: unknown;
   readonly forbidden: string | undefined;

@@ -22,9 +22,9 @@ export function Retention() {
       api.GET('/api/v2/organizations/{organization_name}/relationships/data-retention-policy/preview', { params }),
     { enabled: may === true },
   );
-  const save = useChange<unknown, Wish>((api, wish) => {
+  const save = useChange<unknown, Wish>((api, choice) => {
     const path = '/api/v2/organizations/{organization_name}/relationships/data-retention-policy' as const;
-    return wish === undefined ? api.DELETE(path, { params }) : api.POST(path, { params, body: policyBody(wish) });
+    return choice === undefined ? api.DELETE(path, { params }) : api.POST(path, { params, body: policyBody(choice) });
   });
   const own = organization.data?.data?.relationships['data-retention-policy']?.data?.id;
   const inForce = policy.data?.data ?? null;

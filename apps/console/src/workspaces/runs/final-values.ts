@@ -16,8 +16,8 @@ function valueAt(value: unknown, path: string): unknown {
 const setByApply: AttributeValue = { text: '(set by the apply)', kind: 'unknown' };
 
 /**
- * Attributes after the apply: values that were unknown in the plan, taken from the state. Sensitive values stay hidden,
- * and planned values are unchanged.
+ * The attributes after the apply: values that were unknown in the plan are replaced by values from the state. Sensitive
+ * values stay hidden; all other values stay as planned.
  */
 export function finalAttributes(
   attributes: readonly AttributeChange[],
@@ -31,7 +31,7 @@ export function finalAttributes(
   });
 }
 
-/** The same for outputs. */
+/** The outputs after the apply, in the same way. */
 export function finalOutputs(
   outputs: readonly AttributeChange[],
   state: StateFile | undefined,

@@ -14,19 +14,19 @@ export interface LogError {
   readonly diagnostic: Diagnostic;
 }
 
-/** Errors beyond this are only in the log. */
+/** The maximum number of errors that are listed. Further errors are only in the log. */
 const mostErrors = 50;
 
-/** Longer lines are split: characters. */
+/** The maximum number of characters in a line. Longer lines are split. */
 const longest = 256 * 1024;
 const drawMs = 100;
 
 /**
- * The log of a phase as it grows. Each chunk is parsed once, however long the log; listeners are called at most ten
- * times a second.
+ * The log of a phase while it grows. Each chunk is parsed only once, even in a long log. Listeners are called at most
+ * ten times a second.
  */
 export class Log {
-  /** Counts the calls of listeners: a new number means a new rendering. */
+  /** Increased before each call of the listeners, so that React notices that it must render again. */
   version = 0;
   private readonly lines: LogLine[] = [];
   private found: readonly LogError[] = [];
@@ -34,7 +34,7 @@ export class Log {
   private shown: ReadonlyMap<string, ResourceProgress> = new Map();
   private isNews = false;
   /** The last, incomplete line. */
-  private begun: string[] = [];
+  private lastLineParts: string[] = [];
   private begunLength = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<() => void>();
@@ -62,7 +62,7 @@ export class Log {
   }
 
   at(index: number): LogLine {
-    return this.lines[index] ?? { text: this.begun.join('') };
+    return this.lines[index] ?? { text: this.lastLineParts.join('') };
   }
 
   /** The errors so far; a new array whenever one is added. */
@@ -77,9 +77,9 @@ export class Log {
 
   /** The lines that contain a string, ignoring case. */
   linesWith(text: string): readonly number[] {
-    const wanted = text.toLowerCase();
+    const term = text.toLowerCase();
     return Array.from({ length: this.count }, (_, index) => index).filter((index) =>
-      plain(this.at(index).text).toLowerCase().includes(wanted),
+      plain(this.at(index).text).toLowerCase().includes(term),
     );
   }
 
@@ -97,13 +97,13 @@ export class Log {
 
   private hold(text: string): void {
     if (text === '') return;
-    this.begun.push(text);
+    this.lastLineParts.push(text);
     this.begunLength += text.length;
   }
 
   private close(): void {
-    const line = this.begun.length === 1 ? this.begun[0]! : this.begun.join('');
-    this.begun = [];
+    const line = this.lastLineParts.length === 1 ? this.lastLineParts[0]! : this.lastLineParts.join('');
+    this.lastLineParts = [];
     this.begunLength = 0;
     const diagnostic = errorOf(line);
     if (diagnostic !== undefined && this.found.length < mostErrors)

@@ -19,8 +19,8 @@ const ends = ['finished-at', 'errored-at', 'canceled-at'];
 
 function stepOf(name: string, phase: Phase | undefined, now: number): Step {
   const times = phase?.['status-timestamps'] ?? {};
-  const begun = stamp(times, 'started-at');
-  const milliseconds = between(begun, stamp(times, ...ends) ?? (phase?.status === 'running' ? now : undefined));
+  const startedAt = stamp(times, 'started-at');
+  const milliseconds = between(startedAt, stamp(times, ...ends) ?? (phase?.status === 'running' ? now : undefined));
   const state =
     phase?.status === 'finished'
       ? 'done'
@@ -59,8 +59,11 @@ function stepsOf(run: LiveRun, now: number): Step[] {
   return [queued, stepOf('plan', plan, now), confirm, stepOf('apply', apply, now)];
 }
 
-/** Phases are stamped by the second: one that takes less begins and ends at once. */
-const spent = (milliseconds: number) => (milliseconds < 1000 ? 'under 1 s' : lengthOf(milliseconds));
+/**
+ * The service stores the times of phases in whole seconds, so a phase of less than a second may begin and end at the
+ * same time.
+ */
+const durationText = (milliseconds: number) => (milliseconds < 1000 ? 'under 1 s' : lengthOf(milliseconds));
 
 const labels = { done: 'done', now: 'now', failed: 'not done', later: 'later' } as const;
 
@@ -80,7 +83,7 @@ export function PhaseBar({ run }: { readonly run: LiveRun }) {
         <li key={name} className={state} aria-current={state === 'now' ? 'step' : undefined}>
           <span className="strong">{name}</span>
           <span className="second small">
-            {milliseconds === undefined ? (state === 'later' ? '–' : labels[state]) : spent(milliseconds)}
+            {milliseconds === undefined ? (state === 'later' ? '–' : labels[state]) : durationText(milliseconds)}
           </span>
         </li>
       ))}

@@ -43,7 +43,7 @@ export interface PlanJson {
     readonly change: PlannedChange;
   }[];
   readonly output_changes?: Readonly<Record<string, PlannedChange>>;
-  /** The references of each resource in the configuration, by addresses without instances. */
+  /** For each resource, the resources that it refers to in the configuration, by addresses without instance keys. */
   readonly resource_dependencies?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -58,7 +58,10 @@ const isBranch = (value: unknown): value is object => typeof value === 'object' 
 const at = (value: unknown, key: string): unknown =>
   isBranch(value) ? (value as Record<string, unknown>)[key] : undefined;
 
-/** A value as it is shown; `sensitive` and `unknown` are true, or say which parts are. */
+/**
+ * A value for display. `sensitive` and `unknown` are true for a whole value, or have its structure and mark parts of
+ * it.
+ */
 export function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeValue {
   if (sensitive === true) return { text: '(sensitive)', kind: 'sensitive' };
   if (unknown === true) return { text: '(known after apply)', kind: 'unknown' };
@@ -137,7 +140,7 @@ export const differencesOf = (before: unknown, after: unknown): AttributeChange[
 /** Destructive actions come first, so that they are not missed. */
 const order: readonly ChangeKind[] = ['delete', 'replace', 'update', 'create', 'import', 'forget', 'read'];
 
-/** The reasons that the tool gives, in words. */
+/** The tool's reasons for an action, in plain words. */
 const reasons: ReadonlyMap<string, string> = new Map([
   ['replace_because_tainted', 'it is tainted'],
   ['replace_because_cannot_update', 'an attribute cannot be updated in place'],

@@ -5,8 +5,8 @@ export const rowHeight = 20;
 const around = 20;
 
 /**
- * Which of `count` rows of equal height are in sight, and a few before and after: from `first` to `last`, exclusive.
- * Measuring rows would visit all of them whenever one is added.
+ * Which of `count` rows of equal height are in sight, with a few rows before and after: from `first` up to but not
+ * including `last`. The height is fixed, because measuring would have to visit all rows whenever one is added.
  */
 export function useRowsInSight(
   frame: RefObject<HTMLElement | null>,
@@ -18,11 +18,11 @@ export function useRowsInSight(
     const element = frame.current;
     if (!isThere || element === null) return undefined;
     const look = () => {
-      const seen = {
+      const visible = {
         top: Math.floor(element.scrollTop / rowHeight),
         rows: Math.ceil(element.clientHeight / rowHeight) + 1,
       };
-      setSight((before) => (before.top === seen.top && before.rows === seen.rows ? before : seen));
+      setSight((before) => (before.top === visible.top && before.rows === visible.rows ? before : visible));
     };
     look();
     const sizes = new ResizeObserver(look);

@@ -11,7 +11,7 @@ interface Verb {
   readonly label: string;
   readonly question: string;
   readonly kind?: 'primary' | 'danger';
-  /** Why the action is not possible now; undefined if it is. */
+  /** Why the action is not possible now; undefined if it is possible. */
   readonly forbidden: string | undefined;
 }
 
@@ -82,9 +82,11 @@ function summaryOf({ phases: [plan] }: LiveRun): string {
   return `The plan is carried out: ${add ?? 0} to create, ${change ?? 0} to change, ${destroy ?? 0} to destroy.`;
 }
 
-/** Buttons to confirm, discard and cancel, each with a comment; disabled ones say why. */
+/**
+ * Buttons to confirm, discard and cancel, each with an optional comment. Disabled buttons say why they are disabled.
+ */
 export function RunActions({ run }: { readonly run: LiveRun }) {
-  const [asked, setAsked] = useState<Verb>();
+  const [chosenVerb, setChosenVerb] = useState<Verb>();
   return (
     <>
       {verbsOf(run).map((one) => (
@@ -92,12 +94,12 @@ export function RunActions({ run }: { readonly run: LiveRun }) {
           key={one.verb}
           {...(one.kind ? { kind: one.kind } : {})}
           forbidden={one.forbidden}
-          onClick={() => setAsked(one)}
+          onClick={() => setChosenVerb(one)}
         >
           {one.label}
         </Button>
       ))}
-      {asked === undefined ? null : <Ask run={run} verb={asked} onClose={() => setAsked(undefined)} />}
+      {chosenVerb === undefined ? null : <Ask run={run} verb={chosenVerb} onClose={() => setChosenVerb(undefined)} />}
     </>
   );
 }

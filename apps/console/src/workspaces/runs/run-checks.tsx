@@ -14,15 +14,15 @@ type Evaluation = Resource<'PolicyEvaluationsResource'>;
 type SetOutcome = Resource<'PolicySetOutcomesResource'>;
 type TaskResult = Resource<'TaskResultsResource'>;
 
-/** The results of policies and run tasks, by stage; nothing if there are none. */
+/** The results of policies and run tasks, by stage; nothing is shown if there are none. */
 export function RunChecks({ id }: { readonly id: string }) {
-  const asked = useRead(['runs', id, 'task-stages'], (api) =>
+  const stages = useRead(['runs', id, 'task-stages'], (api) =>
     api.GET('/api/v2/runs/{run_id}/task-stages', {
       params: { path: { run_id: id }, query: { include: 'task_results,policy_evaluations' } },
     }),
   );
-  const included = asked.data?.included ?? [];
-  return asked.data?.data.map((stage) => {
+  const included = stages.data?.included ?? [];
+  return stages.data?.data.map((stage) => {
     const evaluations = included.flatMap((one) =>
       one.type === 'policy-evaluations' && one.relationships['policy-attachable'].data?.id === stage.id ? [one] : [],
     );
@@ -57,7 +57,7 @@ export function RunChecks({ id }: { readonly id: string }) {
   });
 }
 
-/** A stage that passed although something mandatory did not: someone has overridden it. */
+/** The status of a stage. If it passed although a mandatory check failed, someone has overridden the check. */
 function statusOf(
   { attributes: { status } }: Stage,
   evaluations: readonly Evaluation[],

@@ -50,7 +50,7 @@ function OneRun({
   readonly id: string;
   readonly onChanged: () => void;
 }) {
-  const { run, logs, live, gone } = useRun(id);
+  const { run, logs, live, isDeleted } = useRun(id);
   const whole = useRead(['run', id], (api) =>
     api.GET('/api/v2/runs/{run_id}', { params: { path: { run_id: id }, query: { include: 'created_by' } } }),
   );
@@ -95,10 +95,10 @@ function OneRun({
           </p>
         )}
       </PageHead>
-      {gone ? <Notice tone="red">The run was deleted.</Notice> : null}
+      {isDeleted ? <Notice tone="red">The run was deleted.</Notice> : null}
       {whole.error !== null && run === undefined ? <Notice tone="red">{whole.error.message}</Notice> : null}
       {run === undefined ? (
-        gone || whole.error !== null ? null : (
+        isDeleted || whole.error !== null ? null : (
           <Skeleton rows={8} />
         )
       ) : (
@@ -125,11 +125,11 @@ function Body({
   const organization = useOrganization();
   const managesData =
     config.edition === 'self-hosted' && organization.data?.data?.attributes.permissions['can-destroy'] === true;
-  const [{ view: asked }] = useAddress<{ view?: RunView }>();
+  const [{ view: requestedView }] = useAddress<{ view?: RunView }>();
   const [plan, apply] = run.phases;
   const isPlanned = plan?.status === 'finished';
   const usual: RunView = isPlanned ? 'resources' : 'plan log';
-  const view = asked ?? usual;
+  const view = requestedView ?? usual;
   return (
     <>
       <PhaseBar run={run} />

@@ -12,7 +12,7 @@ export interface Phase {
   readonly 'resource-imports': number | null;
   readonly 'error-message': string | null;
   readonly 'log-bytes': number;
-  /** When its results and log were hidden. */
+  /** When the results and the log of the run were hidden. */
   readonly 'data-hidden-at': string | null;
 }
 
@@ -27,7 +27,7 @@ export interface LiveRun extends RunAttributes {
   readonly comments: number;
 }
 
-/** What kind of run it is, in a few words. */
+/** The kind of a run, in a few words. */
 export function kindOf(run: RunAttributes): string {
   if (run['is-destroy']) return run['plan-only'] ? 'destroy plan only' : 'destroy';
   if (run['refresh-only']) return 'refresh only';
@@ -49,12 +49,12 @@ export const sources: ReadonlyMap<string, string> = new Map(
 );
 
 /** The service's default messages. */
-const unsaid = /^(Queued manually|Triggered) (via|from) /;
+const generatedMessage = /^(Queued manually|Triggered) (via|from) /;
 
 /** The title of a run: its message, or its source. */
 export function titleOf({ message, source }: Pick<RunAttributes, 'message' | 'source'>, id: string): string {
   if (message === null || message === '') return id;
-  return unsaid.test(message) ? `Run from the ${sources.get(source) ?? source}` : message;
+  return generatedMessage.test(message) ? `Run from the ${sources.get(source) ?? source}` : message;
 }
 
 interface Counted {
@@ -63,7 +63,7 @@ interface Counted {
   readonly 'resource-destructions'?: number | null;
 }
 
-/** What a plan adds, changes and destroys, in short form for lists. */
+/** How many resources a plan adds, changes and destroys, in a short form for lists. */
 export function ChangeCounts({ plan }: { readonly plan: Counted | undefined }) {
   const { 'resource-additions': adds, 'resource-changes': changes, 'resource-destructions': destroys } = plan ?? {};
   if (adds === undefined || adds === null) return <span className="second">–</span>;

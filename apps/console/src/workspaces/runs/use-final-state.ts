@@ -1,27 +1,27 @@
 import { useContent, useRead } from '../api';
 import { ownPath, type StateFile } from '../workspace/state-diff';
 
-/** The state that an apply stored, read only once it is asked for: it can contain secrets. */
-export function useFinalState(applyId: string | undefined, asked: boolean) {
+/** The state that an apply stored, read only when the user asks for it, because it can contain secrets. */
+export function useFinalState(applyId: string | undefined, isRequested: boolean) {
   const apply = useRead(
     ['applies', applyId],
     (api) => api.GET('/api/v2/applies/{id}', { params: { path: { id: applyId ?? '' } } }),
-    { enabled: asked && applyId !== undefined },
+    { enabled: isRequested && applyId !== undefined },
   );
   const id = apply.data?.data?.relationships['state-versions'].data.at(-1)?.id;
   const version = useRead(
     ['state-version', id],
     (api) => api.GET('/api/v2/state-versions/{state_version_id}', { params: { path: { state_version_id: id ?? '' } } }),
-    { enabled: asked && id !== undefined },
+    { enabled: isRequested && id !== undefined },
   );
   const address = ownPath(version.data?.data?.attributes['hosted-state-download-url'] ?? null);
-  const file = useContent<StateFile>(asked ? address : undefined);
+  const file = useContent<StateFile>(isRequested ? address : undefined);
   const isAbsent = (apply.isSuccess && id === undefined) || (version.isSuccess && address === undefined);
   return {
     state: file.data,
     error: apply.error ?? version.error ?? file.error,
-    /** The apply stored no state, or the caller may not read it. */
+    /** Whether the apply stored no state, or the user may not read it. */
     isAbsent,
-    isPending: asked && file.data === undefined && !isAbsent,
+    isPending: isRequested && file.data === undefined && !isAbsent,
   };
 }

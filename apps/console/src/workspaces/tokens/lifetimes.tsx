@@ -22,7 +22,7 @@ const unitMs = { h: hourMs, d: 24 * hourMs, y: 365 * 24 * hourMs } as const;
 /** A duration in short form: `90d`, `12h`. */
 const written = (ms: number): string => (ms % unitMs.d === 0 ? `${ms / unitMs.d}d` : `${Math.round(ms / hourMs)}h`);
 
-/** Parses such a duration; undefined if it is invalid. */
+/** Parses a duration in short form; undefined if it is invalid. */
 function readLength(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5}) ?([hdy])$/.exec(text.trim()) ?? [];
   return count === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
@@ -84,12 +84,12 @@ function Lifetimes({
   const [problem, setProblem] = useState<string>();
   const save = useChange(async (api): Promise<ApiAnswer<unknown>> => {
     const { isOn: turned, ...lengths } = draft.changes;
-    const given = Object.entries(lengths).map(([kind, text]) => ({
+    const policies = Object.entries(lengths).map(([kind, text]) => ({
       'token-type': kind as LimitedToken,
       'max-ttl-ms': readLength(text)!,
     }));
-    if (given.length > 0) {
-      const attributes = { 'token-ttl-policies': given };
+    if (policies.length > 0) {
+      const attributes = { 'token-ttl-policies': policies };
       const body = { data: { type: 'organization-token-ttl-policies' as const, attributes } };
       const answer = await api.PATCH('/api/v2/organizations/{organization_name}/token-ttl-policies', {
         params: { path },

@@ -13,7 +13,7 @@ import { LogView } from '../runs/log-view';
 import { RunError, useErrors } from '../runs/run-problems';
 import { useToolLog } from './use-tool-log';
 
-/** How often a running one is polled. */
+/** How often a running test or query is polled. */
 export const readAgainMs = 2500;
 
 /** A test run or a query. */
@@ -52,11 +52,11 @@ export function ToolRunPage({
   readonly crumbs: readonly Crumb[];
   readonly query: UseQueryResult<unknown>;
   readonly run: ToolRun | undefined;
-  /** Below `/api/v2`. */
+  /** The path of the log, below `/api/v2`. */
   readonly logPath: string;
   /** The path of the run, below `/api/v2`. */
   readonly sameBy: string;
-  /** More details, as `dt` and `dd`. */
+  /** More details, as `dt` and `dd` elements. */
   readonly children?: ReactNode;
 }) {
   return (
@@ -113,8 +113,8 @@ function Output({
   const { log, isComplete, error } = useToolLog(logPath);
   const errors = useErrors(log);
   const { 'error-message': problem, 'created-at': created, 'status-timestamps': times } = run.attributes;
-  const begun = times?.['started-at'] ?? times?.['running-at'];
-  const over = ['finished-at', 'errored-at', 'canceled-at'].map((name) => times?.[name]).find(Boolean);
+  const startedAt = times?.['started-at'] ?? times?.['running-at'];
+  const endedAt = ['finished-at', 'errored-at', 'canceled-at'].map((name) => times?.[name]).find(Boolean);
   return (
     <>
       {problem === null ? null : (
@@ -133,19 +133,19 @@ function Output({
         <dd>
           <Time at={created} />
         </dd>
-        {begun === undefined ? null : (
+        {startedAt === undefined ? null : (
           <>
             <dt>Started</dt>
             <dd>
-              <Time at={begun} />
+              <Time at={startedAt} />
             </dd>
           </>
         )}
-        {over === undefined ? null : (
+        {endedAt === undefined ? null : (
           <>
             <dt>Ended</dt>
             <dd>
-              <Time at={over} />
+              <Time at={endedAt} />
             </dd>
           </>
         )}

@@ -10,10 +10,10 @@ export function ConnectApp({ organization }: { readonly organization: string }) 
   const navigate = useNavigate();
   const [returned] = useState(takeReturned);
   const end = useChange(
-    (api, { app, ...given }: { app: string; code: string; state: string }) =>
+    (api, { app, ...attributes }: { app: string; code: string; state: string }) =>
       api.POST('/api/v2/github-app-manifests/{manifest_id}/oauth-clients', {
         params: { path: { manifest_id: app } },
-        body: { data: { type: 'oauth-clients', attributes: given } },
+        body: { data: { type: 'oauth-clients', attributes } },
       }),
     ({ data }) =>
       void navigate({ to: `/organizations/${encodeURIComponent(organization)}/version-control/${data?.id}` }),

@@ -21,15 +21,20 @@ export function useConnections(org: string, chosen: string) {
   const apps = (installations.data?.data ?? [])
     .filter(({ relationships }) => ids.has(relationships['oauth-client'].data?.id ?? ''))
     .map(({ id, attributes }) => ({ value: id, label: `${attributes.name}, by app` }));
-  const offered = [...tokens, ...apps];
-  const isOffered = offered.some((one) => one.value === chosen);
+  const connections = [...tokens, ...apps];
+  const isOffered = connections.some((one) => one.value === chosen);
   return {
     isEmpty: clients.data?.data.length === 0,
-    options: isOffered ? offered : [...offered, { value: chosen, label: chosen === '' ? 'choose one' : chosen }],
+    options: isOffered
+      ? connections
+      : [...connections, { value: chosen, label: chosen === '' ? 'choose one' : chosen }],
   };
 }
 
-/** The attribute that names a connection in a request: an app installation or a token. */
+/**
+ * The attribute that refers to a connection in a request: it depends on whether the connection is an app installation
+ * or a token.
+ */
 export const connectionAttribute = (id: string) =>
   id.startsWith('ghain-') ? { 'vcshost-app-installation-id': id } : { 'oauth-token-id': id };
 

@@ -7,7 +7,7 @@ import { Notice } from '../../design/notice';
 import { useChange } from '../api';
 import { takeReturned } from './return-parameters';
 
-/** Connects a host by OAuth in the browser, if the connection has an OAuth application. */
+/** Connects a host by OAuth in the browser, if an OAuth application is configured for the connection. */
 export function InBrowser({
   client,
   forbidden,
@@ -25,10 +25,10 @@ export function InBrowser({
       if (data) location.assign(data.attributes['authorize-url']);
     },
   );
-  const agree = useChange((api, given: { code: string; state: string }) =>
+  const agree = useChange((api, attributes: { code: string; state: string }) =>
     api.POST('/api/v2/oauth-clients/{oauth_client_id}/oauth-tokens', {
       params,
-      body: { data: { type: 'oauth-tokens', attributes: given } },
+      body: { data: { type: 'oauth-tokens', attributes } },
     }),
   );
   const { mutate } = agree;

@@ -12,7 +12,7 @@ import {
   Trash2,
 } from 'lucide-react';
 import { type ReactNode, useRef, useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { type WorkspacesApi, workspacesApi } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { Dialog } from '../../design/dialog';
@@ -24,7 +24,7 @@ import { ChoiceField } from '../parts/choice-field';
 import { RequestFields, requestChange } from './change-request-form';
 import { type Mark, useMarks } from './marks';
 
-/** The number of simultaneous requests. */
+/** The maximum number of requests in progress at the same time. */
 const atOnce = 4;
 
 const actions = {
@@ -98,7 +98,7 @@ function BulkDialog({
   const { transport } = useSession();
   const queries = useQueryClient();
   const marks = useMarks(org);
-  // The selection when the dialog was opened: deleted workspaces leave it.
+  // The selection at the time when the dialog was opened, because deleted workspaces are removed from the selection.
   const [all] = useState(chosen);
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, RowOutcome>>();
   const stopped = useRef(false);
@@ -109,14 +109,14 @@ function BulkDialog({
     const api = workspacesApi(transport);
     const note = (id: string, outcome: RowOutcome) => setOutcomes((before) => new Map(before).set(id, outcome));
     for (const { id } of some) note(id, 'waiting');
-    const left = [...some];
+    const remaining = [...some];
     const done: string[] = [];
     const work = async () => {
-      for (let next = left.shift(); next !== undefined && !stopped.current; next = left.shift()) {
+      for (let next = remaining.shift(); next !== undefined && !stopped.current; next = remaining.shift()) {
         const { id } = next;
         note(id, 'busy');
         try {
-          await taken(call.current!(api, id));
+          await dataOf(call.current!(api, id));
           done.push(id);
           note(id, 'done');
         } catch (error) {

@@ -10,7 +10,10 @@ const cloudOf = (host: string, org: string, ws: string): string =>
   }
 }`;
 
-/** The service addresses for the tool's settings: it discovers services only over https. */
+/**
+ * The tool's settings with the addresses of the service. They are needed because the tool discovers services only over
+ * https.
+ */
 const settingsOf = (host: string, api: string): string =>
   `host "${host}" {
   services = {

@@ -13,12 +13,12 @@ const kinds: ReadonlyMap<string, string> = new Map([
   ['secrets', 'Secrets service'],
 ]);
 
-/** The identity tokens of a workspace's runs, as trust policies see them. */
+/** The identity tokens of a workspace's runs: the claims that trust policies can check. */
 export function Identities({ id }: { readonly id: string }) {
-  const asked = useRead(['workload-identities', id], (api) =>
+  const identities = useRead(['workload-identities', id], (api) =>
     api.GET('/api/v2/workspaces/{workspace_id}/workload-identities', { params: { path: { workspace_id: id } } }),
   );
-  const problems = (asked.data?.meta as { problems?: string[] } | undefined)?.problems ?? [];
+  const problems = (identities.data?.meta as { problems?: string[] } | undefined)?.problems ?? [];
   return (
     <section className="stack-tight">
       <h2>Identities</h2>
@@ -30,7 +30,7 @@ export function Identities({ id }: { readonly id: string }) {
       ))}
       <ResourceTable
         label="Identities"
-        query={asked}
+        query={identities}
         empty={
           <Empty>
             Runs get no identity token. Variables such as TFC_AWS_PROVIDER_AUTH or TFC_WORKLOAD_IDENTITY_AUDIENCE turn

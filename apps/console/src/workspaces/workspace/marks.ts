@@ -1,14 +1,16 @@
 import { useSyncExternalStore } from 'react';
 import { useSession } from '../../shell/session';
 
-/** A workspace of an organization, by its id, so that it can be renamed. */
+/**
+ * A remembered workspace of an organization. It is identified by its id, so that it is still found after a new name.
+ */
 export interface Mark {
   readonly id: string;
   readonly name: string;
 }
 interface Marks {
   readonly favourites: readonly Mark[];
-  /** Recently opened ones, newest first. */
+  /** Recently opened workspaces, newest first. */
   readonly recent: readonly Mark[];
 }
 
@@ -16,7 +18,7 @@ const mostRecent = 6;
 const mostFavourites = 50;
 const none: Marks = { favourites: [], recent: [] };
 const listeners = new Set<() => void>();
-/** Parsed values by key, so that the same text gives the same object. */
+/** Parsed values by key, so that parsing the same text again returns the same object. */
 const parsed = new Map<string, { readonly text: string; readonly marks: Marks }>();
 
 function subscribe(listener: () => void): () => void {
@@ -31,13 +33,13 @@ function subscribe(listener: () => void): () => void {
 function read(key: string): Marks {
   const text = localStorage.getItem(key);
   if (text === null) return none;
-  const known = parsed.get(key);
-  if (known?.text === text) return known.marks;
+  const cached = parsed.get(key);
+  if (cached?.text === text) return cached.marks;
   let marks = none;
   try {
     marks = { ...none, ...(JSON.parse(text) as Partial<Marks>) };
   } catch {
-    // Unreadable text is treated as none.
+    // Unreadable text is treated as missing.
   }
   parsed.set(key, { text, marks });
   return marks;
@@ -74,8 +76,8 @@ export function useMarks(org: string) {
     /** Removes workspaces that no longer exist. */
     forget: (ids: readonly string[]) => {
       const { recent, favourites } = read(key);
-      const left = (all: readonly Mark[]) => all.filter(({ id }) => !ids.includes(id));
-      write({ recent: left(recent), favourites: left(favourites) });
+      const remaining = (all: readonly Mark[]) => all.filter(({ id }) => !ids.includes(id));
+      write({ recent: remaining(recent), favourites: remaining(favourites) });
     },
   };
 }

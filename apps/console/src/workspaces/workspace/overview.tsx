@@ -144,7 +144,7 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
 const fewOutputs = 10;
 const longest = 160;
 
-/** The first outputs, and all on request; long values are folded, so that what is below stays near. */
+/** Shows the first outputs, and all of them on request. Long values are folded, so that the list stays short. */
 function OutputList({ outputs }: { readonly outputs: readonly Resource<'StateVersionOutputsResource'>[] }) {
   const [showsAll, setShowsAll] = useState(false);
   return (

@@ -132,12 +132,12 @@ export function QueryPage() {
 function OneQuery({ id }: { readonly id: string }) {
   const { org, ws, to, workspace } = useWorkspace();
   const path = { query_id: id };
-  const asked = useRead(
+  const queryRun = useRead(
     ['query', id],
     (api) => api.GET('/api/v2/queries/{query_id}', { params: { path, query: { include: 'created_by' } } }),
     { everyMs: readAgainMs, asLongAs: ({ data }) => data !== null && isUnderWay(data) },
   );
-  const run = asked.data?.data ?? undefined;
+  const run = queryRun.data?.data ?? undefined;
   return (
     <ToolRunPage
       title={`Query of ${ws}`}
@@ -148,7 +148,7 @@ function OneQuery({ id }: { readonly id: string }) {
         { label: 'Queries', to: `${to}/queries` },
         { label: id },
       ]}
-      query={asked}
+      query={queryRun}
       run={run}
       logPath={`queries/${id}/logs`}
       forbidden={mayQuery(workspace)}
@@ -157,7 +157,7 @@ function OneQuery({ id }: { readonly id: string }) {
       sameBy={`queries/${id}`}
     >
       {run === undefined ? null : (
-        <Facts run={run} author={includedOf(asked.data?.included, run.relationships['created-by'])} />
+        <Facts run={run} author={includedOf(queryRun.data?.included, run.relationships['created-by'])} />
       )}
     </ToolRunPage>
   );

@@ -17,12 +17,12 @@ export function WorkspaceRetention({
   const params = { path: { workspace_id: workspace.id } };
   const address = '/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy';
   const policy = useRead(['retention', workspace.id], (api) => api.GET(address, { params }));
-  const [asked, setAsked] = useState(false);
+  const [isPreviewed, setIsPreviewed] = useState(false);
   const preview = useRead(['retention-preview', workspace.id], (api) => api.GET(`${address}/preview`, { params }), {
-    enabled: asked,
+    enabled: isPreviewed,
   });
-  const save = useChange<unknown, Wish>((api, wish) =>
-    wish === undefined ? api.DELETE(address, { params }) : api.POST(address, { params, body: policyBody(wish) }),
+  const save = useChange<unknown, Wish>((api, choice) =>
+    choice === undefined ? api.DELETE(address, { params }) : api.POST(address, { params, body: policyBody(choice) }),
   );
   return (
     <section className="stack-tight">
@@ -55,11 +55,11 @@ export function WorkspaceRetention({
         }}
       </Loaded>
       <span>
-        <Button small onClick={() => setAsked(true)} busy={preview.isFetching} forbidden={forbidden}>
+        <Button small onClick={() => setIsPreviewed(true)} busy={preview.isFetching} forbidden={forbidden}>
           What would be deleted now?
         </Button>
       </span>
-      {asked ? (
+      {isPreviewed ? (
         <Loaded query={preview} rows={2}>
           {({ data }) => (data === null ? null : <Preview found={data} />)}
         </Loaded>

@@ -155,8 +155,8 @@ function PoolField({
       params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
     }),
   );
-  const known = (pools.data?.data ?? []).map(({ id, attributes: { name } }) => ({ value: id, label: name }));
-  const others = known.some((one) => one.value === value)
+  const poolChoices = (pools.data?.data ?? []).map(({ id, attributes: { name } }) => ({ value: id, label: name }));
+  const others = poolChoices.some((one) => one.value === value)
     ? []
     : [{ value, label: value === '' ? 'choose one' : value }];
   return (
@@ -164,7 +164,7 @@ function PoolField({
       label="Agent pool"
       value={value}
       onChange={onChange}
-      options={[...others, ...known]}
+      options={[...others, ...poolChoices]}
       error={error}
       hint="The pool must allow this workspace."
     />

@@ -13,7 +13,7 @@ export interface StateFile {
     readonly instances: readonly {
       readonly index_key?: string | number;
       readonly attributes?: unknown;
-      /** Paths of sensitive attributes, step by step. */
+      /** The paths of sensitive attributes; each path is a list of steps. */
       readonly sensitive_attributes?: readonly (readonly { readonly type: string; readonly value: unknown }[])[];
       /** Addresses without instances. */
       readonly dependencies?: readonly string[];
@@ -66,7 +66,7 @@ export function compareStates(older: StateFile, newer: StateFile): StateDifferen
   });
 }
 
-/** A signed link, with the origin of this page. */
+/** A signed link as a path, so that it can be used with the origin of this page. */
 export const ownPath = (url: string | null): string | undefined => {
   if (url === null) return undefined;
   const { pathname, search } = new URL(url);

@@ -112,7 +112,7 @@ export function States() {
     </div>
   );
 
-  /** The one that a state replaced. */
+  /** The state before the given state. */
   function before(state: StateVersion): StateVersion | undefined {
     const all = states.data?.data ?? [];
     return all[all.indexOf(state) + 1];

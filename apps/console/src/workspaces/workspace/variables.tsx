@@ -21,14 +21,14 @@ const origins: Readonly<Record<EffectiveSource['origin'], string>> = {
   'global-varset': 'a global set',
 };
 
-/** The variables that runs of a workspace get: where each value comes from, and which ones it overrides. */
+/** The variables that runs of a workspace get: where each value comes from, and which other values it overrides. */
 export function Variables() {
   const { org, ws, workspace } = useWorkspace();
   const permissions = workspace?.attributes.permissions;
   const mayRead = permissions?.['can-read-variable'] === true;
   const id = workspace?.id ?? '';
   const home = variablesOfWorkspace(id);
-  const asked = useRead(
+  const effective = useRead(
     ['effective-variables', id],
     (api) =>
       api.GET('/api/v2/workspaces/{workspace_id}/effective-variables', { params: { path: { workspace_id: id } } }),
@@ -52,7 +52,7 @@ export function Variables() {
       ) : (
         <ResourceTable
           label="Variables"
-          query={asked}
+          query={effective}
           empty={
             <Empty action={create} command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
               Runs of this workspace get no variables. Add one here, or in a variable set.

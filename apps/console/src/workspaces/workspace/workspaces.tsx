@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useEffect, useState } from 'react';
-import { taken } from '../../api/transport';
+import { dataOf } from '../../api/transport';
 import { type Resource, workspacesApi } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
@@ -134,32 +134,32 @@ function List({
   const [pages, setPages] = useState<readonly number[]>([1]);
   const [chosen, setChosen] = useState<readonly Mark[]>([]);
   const chosenIds = new Set(chosen.map(({ id }) => id));
-  const asked = useQueries({
+  const answers = useQueries({
     queries: pages.map((page) => {
       const params = { path: { organization_name: org }, query: queryOf(filters, page) };
       return {
         queryKey: ['api', 'workspaces', params],
         queryFn: () =>
-          taken(workspacesApi(transport).GET('/api/v2/organizations/{organization_name}/workspaces', { params })),
+          dataOf(workspacesApi(transport).GET('/api/v2/organizations/{organization_name}/workspaces', { params })),
       };
     }),
   });
-  const byPage = new Map(pages.map((page, index) => [page, asked[index]?.data]));
-  const known = asked.find(({ data }) => data !== undefined)?.data;
-  const error = asked.find((one) => one.error !== null)?.error;
-  const refetch = asked[0]?.refetch;
+  const byPage = new Map(pages.map((page, index) => [page, answers[index]?.data]));
+  const loaded = answers.find(({ data }) => data !== undefined)?.data;
+  const error = answers.find((one) => one.error !== null)?.error;
+  const refetch = answers[0]?.refetch;
   useEvents(`organizations/${encodeURIComponent(org)}/runs/stream`, ({ event }) => {
     if (event !== 'ready') void refetch?.();
   });
   const onRange = useCallback((first: number, last: number) => {
     const from = Math.floor(first / pageSize) + 1;
     const to = Math.floor(last / pageSize) + 1;
-    const wanted = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-    setPages((old) => (wanted.every((page) => old.includes(page)) && old.length < 8 ? old : wanted));
+    const pagesInView = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    setPages((old) => (pagesInView.every((page) => old.includes(page)) && old.length < 8 ? old : pagesInView));
   }, []);
   if (error) return <ErrorNotice error={error} {...(refetch ? { onRetry: () => void refetch() } : {})} />;
-  if (known === undefined) return <Skeleton rows={8} />;
-  const total = known.meta?.pagination?.['total-count'] ?? known.data.length;
+  if (loaded === undefined) return <Skeleton rows={8} />;
+  const total = loaded.meta?.pagination?.['total-count'] ?? loaded.data.length;
   if (total === 0) {
     return hasFilters ? (
       <Empty>No workspace matches these filters.</Empty>
@@ -221,7 +221,7 @@ function ChooseAll({
   const all = useChange(
     async (api) => {
       const read = (page: number) =>
-        taken(
+        dataOf(
           api.GET('/api/v2/organizations/{organization_name}/workspaces', {
             params: { path: { organization_name: org }, query: { ...queryOf(filters, page), include: '' } },
           }),

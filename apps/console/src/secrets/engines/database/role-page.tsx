@@ -23,7 +23,7 @@ const fields = [
   { name: 'password', label: 'Password', isSecret: true },
 ] as const;
 
-/** A role: get credentials, see who has some, and change the role. */
+/** A role: get credentials, see who has credentials, and change the role. */
 export function RolePage({ mount, name }: { readonly mount: string; readonly name: string }) {
   return (
     <RecordPage<DatabaseRole>
@@ -129,7 +129,7 @@ function DryRunResult({ of, role }: { readonly of: DryRunAnswer['data']; readonl
   );
 }
 
-/** Shows if the connection does not allow the role, and offers to allow it. */
+/** Shown if the connection does not allow the role; offers to allow it. */
 function Admission({
   mount,
   connection,

@@ -46,10 +46,10 @@ const policyRow: FieldRow = {
 
 /** The fields of a role. Suggested statements come from the plugin. */
 export function roleGroups(connections: readonly string[], plugin: string | undefined) {
-  const known = pluginOf(plugin ?? '');
-  const usual = known === undefined ? {} : { usual: known.creation };
+  const listedPlugin = pluginOf(plugin ?? '');
+  const usual = listedPlugin === undefined ? {} : { usual: listedPlugin.creation };
   const without = (what: 'revocation' | 'renewal') =>
-    known === undefined ? {} : { hint: `Without any, ${known.usual[what]}` };
+    listedPlugin === undefined ? {} : { hint: `Without any, ${listedPlugin.usual[what]}` };
   return [
     {
       rows: [
@@ -59,7 +59,7 @@ export function roleGroups(connections: readonly string[], plugin: string | unde
           label: 'Creation statements',
           as: 'statements',
           hint: 'Run one after the other. {{name}}, {{password}} and {{expiration}} are filled in.',
-          required: known !== undefined && known.withoutCreation !== true,
+          required: listedPlugin !== undefined && listedPlugin.withoutCreation !== true,
           ...usual,
         },
         { name: 'default_ttl', label: 'Default TTL', as: 'ttl', hint: 'How long a user lives without a renewal.' },
@@ -163,7 +163,7 @@ export function staticRoleGroups(connections: readonly string[], record: FormRec
 
 export const newStaticRole: FormRecord = { db_name: '', username: '', how: 'period', rotation_period: 86_400 };
 
-/** When a password is changed next; undefined for a schedule, which the service reads. */
+/** When a password is changed next; undefined if the role has a schedule, which only the service evaluates. */
 export function nextRotation({ last_vault_rotation: last, rotation_period: period }: StaticRole): number | undefined {
   return last === undefined || !period ? undefined : Date.parse(last) + period * 1000;
 }

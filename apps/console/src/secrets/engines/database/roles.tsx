@@ -70,7 +70,7 @@ export function StaticRoles({ mount }: { readonly mount: string }) {
   );
 }
 
-/** When a password is changed next. */
+/** Shows when a password is changed next. */
 export function Next({ of }: { readonly of: StaticRole }) {
   const next = nextRotation(of);
   return next === undefined ? (

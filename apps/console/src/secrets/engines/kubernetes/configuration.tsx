@@ -37,11 +37,11 @@ function SettingsForm({
   readonly isNew: boolean;
 }) {
   const path = `${mount}config`;
-  const [given, setGiven] = useState({ ...stored, service_account_jwt: '' });
+  const [form, setForm] = useState({ ...stored, service_account_jwt: '' });
   const may = useMay([path]);
   const change = useChange<ConfigurationAnswer | undefined>(() => set({ service_account_jwt: '' }));
-  const set = (part: Partial<typeof given>) => setGiven((before) => ({ ...before, ...part }));
-  const { service_account_jwt: token, ...settings } = given;
+  const set = (part: Partial<typeof form>) => setForm((before) => ({ ...before, ...part }));
+  const { service_account_jwt: token, ...settings } = form;
   return (
     <Form
       action="Save"
@@ -59,7 +59,7 @@ function SettingsForm({
         label="Kubernetes host"
         required
         type="url"
-        value={given.kubernetes_host}
+        value={form.kubernetes_host}
         onChange={(kubernetes_host) => set({ kubernetes_host })}
         placeholder="https://cluster.example.com:6443"
         hint="The address of its API server; kubectl cluster-info prints it."
@@ -68,14 +68,14 @@ function SettingsForm({
         label="Kubernetes CA certificate"
         isOptional
         rows={6}
-        value={given.kubernetes_ca_cert}
+        value={form.kubernetes_ca_cert}
         onChange={(kubernetes_ca_cert) => set({ kubernetes_ca_cert })}
         hint="Empty: that of the pod that this service runs in."
       />
       <TextField
         label="Service account JWT"
         masked
-        value={given.service_account_jwt}
+        value={form.service_account_jwt}
         onChange={(service_account_jwt) => set({ service_account_jwt })}
         hint={
           isNew
@@ -85,7 +85,7 @@ function SettingsForm({
       />
       <CheckField
         label="Disable local CA and JWT"
-        checked={given.disable_local_ca_jwt}
+        checked={form.disable_local_ca_jwt}
         onChange={(disable_local_ca_jwt) => set({ disable_local_ca_jwt })}
         hint="Never uses the certificates and the token of the pod that this service runs in."
       />

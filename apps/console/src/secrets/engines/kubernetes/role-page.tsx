@@ -67,17 +67,17 @@ function Token({
   readonly role: KubernetesRole | undefined;
 }) {
   const [only, ...more] = role?.allowed_kubernetes_namespaces ?? [];
-  const [given, setGiven] = useState({
+  const [form, setForm] = useState({
     namespace: '',
     ttl: '',
     wholeCluster: false,
     audiences: [] as readonly string[],
   });
-  const set = (part: Partial<typeof given>) => setGiven((before) => ({ ...before, ...part }));
+  const set = (part: Partial<typeof form>) => setForm((before) => ({ ...before, ...part }));
   const isSingle =
     only !== undefined && only !== '*' && more.length === 0 && !role?.allowed_kubernetes_namespace_selector;
   const most = role?.token_max_ttl || Number.POSITIVE_INFINITY;
-  const namespace = given.namespace.trim();
+  const namespace = form.namespace.trim();
   return (
     <div className="stack">
       <Credentials
@@ -86,9 +86,9 @@ function Token({
         action="Get a service account token"
         body={{
           ...(namespace === '' ? {} : { kubernetes_namespace: namespace }),
-          ...(given.ttl === '' ? {} : { ttl: given.ttl }),
-          ...(given.wholeCluster ? { cluster_role_binding: true } : {}),
-          ...(given.audiences.length === 0 ? {} : { audiences: given.audiences }),
+          ...(form.ttl === '' ? {} : { ttl: form.ttl }),
+          ...(form.wholeCluster ? { cluster_role_binding: true } : {}),
+          ...(form.audiences.length === 0 ? {} : { audiences: form.audiences }),
         }}
         fields={fields}
         commands={({ service_account_namespace: within }) => (
@@ -103,7 +103,7 @@ function Token({
         <TextField
           label={isSingle ? 'Kubernetes namespace (optional)' : 'Kubernetes namespace'}
           required={!isSingle}
-          value={given.namespace}
+          value={form.namespace}
           onChange={(namespace) => set({ namespace })}
           placeholder={only === undefined || only === '*' ? 'shop' : only}
           {...(role === undefined ? {} : { hint: `Allowed: ${namespacesOf(role)}.` })}
@@ -114,14 +114,14 @@ function Token({
             ['', role?.token_default_ttl ? `Default (${spanOf(role.token_default_ttl)})` : 'Default'],
             ...lifetimes.filter(([seconds]) => Number(seconds) <= most),
           ]}
-          value={given.ttl}
+          value={form.ttl}
           onChange={(ttl) => set({ ttl })}
           {...(role?.token_max_ttl ? { hint: `At most ${spanOf(role.token_max_ttl)}.` } : {})}
         />
         <PickerField
           label="Audiences (optional)"
           options={[]}
-          chosen={given.audiences}
+          chosen={form.audiences}
           onChange={(audiences) => set({ audiences })}
           free
           hint="Without any, those of the role."
@@ -129,7 +129,7 @@ function Token({
         {role !== undefined && role.kubernetes_role_type === 'ClusterRole' && makingOf(role) !== 'token' ? (
           <CheckField
             label="Cluster role binding"
-            checked={given.wholeCluster}
+            checked={form.wholeCluster}
             onChange={(wholeCluster) => set({ wholeCluster })}
             hint="It applies to all namespaces of the cluster."
           />

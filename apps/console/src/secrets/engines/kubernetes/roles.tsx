@@ -56,7 +56,7 @@ export function NewRole({ mount }: { readonly mount: string }) {
   );
 }
 
-/** The settings of a role; without a name, of a new one. */
+/** The settings of a role, or of a new role if no name is given. */
 export const RoleForm = (of: FormOf) => (
   <RecordForm {...of} tab="roles" one="role" groups={roleGroups} unsent={['making', 'name']} nameHint="deploy" />
 );

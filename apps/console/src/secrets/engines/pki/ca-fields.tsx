@@ -7,13 +7,13 @@ import { useMay } from '../../may';
 import { encodedPath, useChange, useRead } from '../../reads';
 import { secondsOf, spanOf, type TtlChoice, TtlField } from '../ttl-field';
 
-/** The values to enter for a CA. */
+/** The values that the user enters for a CA. */
 export interface AskedCa {
   readonly common_name: string;
   readonly organization: string;
   readonly issuer_name: string;
   readonly ttl: string;
-  /** Type and size. */
+  /** The type and size of the key. */
   readonly key: string;
 }
 
@@ -52,12 +52,12 @@ export function keyOf({ key }: AskedCa) {
 
 /** The subject and the key of a CA. */
 export function CaFields({
-  asked,
+  authority,
   onChange,
   example,
 }: {
-  readonly asked: AskedCa;
-  /** What the CA is for, with examples. */
+  readonly authority: AskedCa;
+  /** Selects the examples in the form: for a root CA or for an issuing CA. */
   readonly example: 'Root' | 'Issuing';
   readonly onChange: (part: Partial<AskedCa>) => void;
 }) {
@@ -67,30 +67,30 @@ export function CaFields({
         label="Common name"
         required
         autoFocus
-        value={asked.common_name}
+        value={authority.common_name}
         onChange={(common_name) => onChange({ common_name })}
         placeholder={`Example ${example} CA`}
         hint="The name that people see when they look at a certificate."
       />
       <TextField
         label="Organization (optional)"
-        value={asked.organization}
+        value={authority.organization}
         onChange={(organization) => onChange({ organization })}
         placeholder="Example Ltd"
       />
       <TextField
         label="Issuer name (optional)"
-        value={asked.issuer_name}
+        value={authority.issuer_name}
         onChange={(issuer_name) => onChange({ issuer_name })}
         placeholder={`${example.toLowerCase()}-1`}
         hint="A short name for roles and paths: letters, digits, hyphens, dots."
       />
       <SelectField
         label="Key type"
-        value={asked.key}
+        value={authority.key}
         onChange={(key) => onChange({ key })}
         options={caKeys}
-        hint={caKeys.find(({ value }) => value === asked.key)?.hint}
+        hint={caKeys.find(({ value }) => value === authority.key)?.hint}
       />
     </>
   );
@@ -102,7 +102,7 @@ export function CaTtlField({
   ttl,
   onChange,
 }: {
-  /** The mount that signs. */
+  /** The mount that signs the certificate of the CA. */
   readonly mount: string;
   readonly ttl: string;
   readonly onChange: (ttl: string) => void;
@@ -112,9 +112,9 @@ export function CaTtlField({
   const may = useMay([path]);
   const change = useChange();
   const [raised, setRaised] = useState<string>();
-  const asked = secondsOf(ttl);
+  const seconds = secondsOf(ttl);
   const most = tune.data?.max_lease_ttl;
-  const isCapped = asked !== undefined && most !== undefined && asked > most;
+  const isCapped = seconds !== undefined && most !== undefined && seconds > most;
   return (
     <>
       <TtlField
@@ -137,11 +137,11 @@ export function CaTtlField({
               onClick={() =>
                 change.mutate(
                   { method: 'POST', path: encodedPath(path), body: { max_lease_ttl: ttl } },
-                  { onSuccess: () => setRaised(spanOf(asked)) },
+                  { onSuccess: () => setRaised(spanOf(seconds)) },
                 )
               }
             >
-              Raise it to {spanOf(asked)}
+              Raise it to {spanOf(seconds)}
             </Button>
           </span>
         </Notice>

@@ -5,9 +5,9 @@ import { childrenOf, type Element, elementsIn, hexOf } from './der';
 export interface CertificateContents {
   readonly pem: string;
   readonly der: Uint8Array<ArrayBuffer>;
-  /** Most specific part first. */
+  /** The subject, with the most specific part first. */
   readonly subject: string;
-  /** The common name, or else the subject. */
+  /** The common name; if there is none, the subject. */
   readonly name: string;
   readonly issuer: string;
   readonly issuerName: string;
@@ -63,7 +63,7 @@ export function readCertificate(pem: string): CertificateContents | undefined {
   const [whole] = elementsIn(der);
   const [tbs] = inside(whole);
   const fields = inside(tbs);
-  // The version comes first, unless it is the oldest.
+  // The first element is the version. Certificates of version 1 do not have it.
   const [serial, , issuer, validity, subject, key, ...more] = fields[0]?.tag === 0xa0 ? fields.slice(1) : fields;
   if (serial === undefined || key === undefined) return undefined;
   const partsOf = (name: Element | undefined) =>
@@ -126,7 +126,7 @@ const addressOf = (bytes: Uint8Array): string =>
     ? bytes.join('.')
     : (hexOf(bytes).match(/.{4}/g) ?? []).map((part) => part.replace(/^0{1,3}/, '')).join(':');
 
-/** Milliseconds of a time of ASN.1: with two or four digits of the year. */
+/** Converts a time of ASN.1 to epoch milliseconds. The year has two or four digits. */
 function timeOf(tag: number, text: string): number {
   const [, year = '', ...rest] =
     (tag === 0x17 ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/).exec(

@@ -26,7 +26,7 @@ export interface CertificateInfo {
 const soonMs = 7 * 86_400_000;
 const mostShown = 1000;
 
-/** Which certificates are listed, as in the address. */
+/** The filters of the list, with their names in the address. */
 const filters = [
   { value: '36500d', label: 'Valid' },
   { value: '7d', label: 'Valid, expire within 7 days' },
@@ -36,7 +36,7 @@ const filters = [
   { value: 'all', label: 'All, with revoked and expired ones' },
 ] as const;
 
-/** Issued certificates, first to expire on top, to search, download and revoke. */
+/** Lists issued certificates, the earliest expiry first, to search, download and revoke them. */
 export function Certificates({ mount }: { readonly mount: string }) {
   const { transport } = useSession();
   const { part } = useAddress('/engines/mount');
@@ -70,10 +70,10 @@ export function Certificates({ mount }: { readonly mount: string }) {
     saveFile(`${info[serial]?.common_name || serial}.pem`, `${data.certificate}\n`);
   };
   const stateOf = (serial: string) => {
-    const left = endOf(serial) - Date.now();
+    const msLeft = endOf(serial) - Date.now();
     if (revoked.data?.includes(serial)) return <Badge tone="red">revoked</Badge>;
-    if (left < 0) return <Badge>expired</Badge>;
-    return left < soonMs ? <Badge tone="amber">expires soon</Badge> : <Badge tone="green">valid</Badge>;
+    if (msLeft < 0) return <Badge>expired</Badge>;
+    return msLeft < soonMs ? <Badge tone="amber">expires soon</Badge> : <Badge tone="green">valid</Badge>;
   };
   return (
     <div className="stack-tight">

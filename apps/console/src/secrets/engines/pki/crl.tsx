@@ -19,7 +19,7 @@ const crlOf = (mount: string, issuer: string, format: 'der' | 'pem') =>
 
 const firstBytes = 4096;
 
-/** Reads only the start of a list, which may have millions of entries. */
+/** Reads only the start of a CRL, because it may have millions of entries. */
 async function readNextUpdate(send: Transport['fetch'], request: Request): Promise<number | null> {
   const response = await send(request);
   const reader = response.body?.getReader();
@@ -34,7 +34,7 @@ async function readNextUpdate(send: Transport['fetch'], request: Request): Promi
   return nextUpdateOf(Uint8Array.from(parts)) ?? null;
 }
 
-/** When the CRL of an issuer is renewed; undefined while it is read, null if it has none. */
+/** When the CRL of an issuer is renewed; undefined while the CRL is being read, null if the issuer has none. */
 export function useNextUpdate(mount: string, issuer: string | undefined): number | null | undefined {
   const { transport } = useSession();
   return useQuery({
@@ -44,7 +44,7 @@ export function useNextUpdate(mount: string, issuer: string | undefined): number
   }).data;
 }
 
-/** The revocation list of an issuer: when it is renewed, to download, and to rotate. */
+/** The CRL of an issuer: when it is renewed, and buttons to download and to rotate it. */
 export function Crl({
   mount,
   issuer,

@@ -23,7 +23,7 @@ export function ImportCa({ mount }: { readonly mount: string }) {
   const path = `${mount}issuers/import/bundle`;
   const may = useMay([path]);
   const change = useChange<Imported>(() => setText(''));
-  const done = change.data?.data;
+  const imported = change.data?.data;
   const sum = (...lists: (readonly string[] | null | undefined)[]) =>
     lists.reduce((total, list) => total + (list?.length ?? 0), 0);
   return (
@@ -41,13 +41,14 @@ export function ImportCa({ mount }: { readonly mount: string }) {
           hint="In PEM, in any order. Keys must not be encrypted; they are stored and never shown again."
         />
       </Form>
-      {done === undefined ? null : (
+      {imported === undefined ? null : (
         <Notice tone="green" alert>
           <span>
-            Imported {counted(sum(done.imported_issuers), 'issuer')} and {counted(sum(done.imported_keys), 'key')}
-            {sum(done.existing_issuers, done.existing_keys) === 0
+            Imported {counted(sum(imported.imported_issuers), 'issuer')} and{' '}
+            {counted(sum(imported.imported_keys), 'key')}
+            {sum(imported.existing_issuers, imported.existing_keys) === 0
               ? '.'
-              : `; ${sum(done.existing_issuers, done.existing_keys)} were there already.`}
+              : `; ${sum(imported.existing_issuers, imported.existing_keys)} were there already.`}
           </span>
           <span>
             <Link {...mountPage({ mount, tab: 'issuers' })}>Issuers</Link>

@@ -20,22 +20,22 @@ interface Requested {
 interface Imported {
   readonly data: {
     readonly imported_issuers: readonly string[] | null;
-    /** The key of each issuer. */
+    /** The id of the key for the id of each issuer. */
     readonly mapping: Readonly<Record<string, string>>;
   };
 }
 
-/** Imports signed certificates into the mount, and returns the issuer that has a key. */
+/** Imports signed certificates into the mount, and returns the issuer whose key is in the mount. */
 function useSigned(mount: string) {
   const at = encodedPath(mount);
-  const taken = useChange<Imported>();
+  const importing = useChange<Imported>();
   const named = useChange();
   const navigate = useNavigate();
   return {
-    isPending: taken.isPending || named.isPending,
-    error: taken.error ?? named.error,
+    isPending: importing.isPending || named.isPending,
+    error: importing.error ?? named.error,
     async take(certificate: string, name: string) {
-      const { data } = await taken.mutateAsync({
+      const { data } = await importing.mutateAsync({
         method: 'POST',
         path: `${at}intermediate/set-signed`,
         body: { certificate },
@@ -49,33 +49,33 @@ function useSigned(mount: string) {
   };
 }
 
-/** Creates the key and the CSR of a CA, and creates them again only if the input has changed. */
+/** Creates the key and the CSR of a CA, and creates new ones only if the input has changed. */
 function useCsr(mount: string) {
   const change = useChange<Requested>();
-  const [made, setMade] = useState<{ readonly csr: string; readonly of: string }>();
+  const [created, setCreated] = useState<{ readonly csr: string; readonly of: string }>();
   return {
-    csr: made?.csr,
+    csr: created?.csr,
     isPending: change.isPending,
     error: change.error,
-    async create(asked: AskedCa): Promise<string> {
-      const body = { ...subjectOf(asked), ...keyOf(asked) };
+    async create(authority: AskedCa): Promise<string> {
+      const body = { ...subjectOf(authority), ...keyOf(authority) };
       const of = JSON.stringify(body);
-      if (made?.of === of) return made.csr;
+      if (created?.of === of) return created.csr;
       const path = `${encodedPath(mount)}intermediate/generate/internal`;
       const { data } = await change.mutateAsync({ method: 'POST', path, body });
-      setMade({ csr: data.csr, of });
+      setCreated({ csr: data.csr, of });
       return data.csr;
     },
   };
 }
 
-/** An intermediate that another mount signs at once. */
+/** Creates an intermediate CA whose certificate another mount signs immediately. */
 export function InternalIntermediate({ mount }: { readonly mount: string }) {
   const { secret, known } = useMounts();
   const others = secret.filter(({ type, path }) => type === 'pki' && path !== mount);
   const [chosen, setChosen] = useState('');
   const signer = chosen || (others[0]?.path ?? '');
-  const [asked, setAsked] = useState<AskedCa>({ ...newCa, ttl: '43800h' });
+  const [authority, setAuthority] = useState<AskedCa>({ ...newCa, ttl: '43800h' });
   if (known && others.length === 0) {
     return (
       <Empty>
@@ -88,8 +88,8 @@ export function InternalIntermediate({ mount }: { readonly mount: string }) {
       key={signer}
       mount={mount}
       signer={signer}
-      asked={asked}
-      onChange={(part) => setAsked((before) => ({ ...before, ...part }))}
+      authority={authority}
+      onChange={(part) => setAuthority((before) => ({ ...before, ...part }))}
       others={others.map(({ path }) => path)}
       onChoose={setChosen}
     />
@@ -99,7 +99,7 @@ export function InternalIntermediate({ mount }: { readonly mount: string }) {
 function SignedBy({
   mount,
   signer,
-  asked,
+  authority,
   onChange,
   others,
   onChoose,
@@ -109,7 +109,7 @@ function SignedBy({
   /** The mounts that may sign. */
   readonly others: readonly string[];
   readonly onChoose: (signer: string) => void;
-  readonly asked: AskedCa;
+  readonly authority: AskedCa;
   readonly onChange: (part: Partial<AskedCa>) => void;
 }) {
   const { rows, isPending } = useIssuers(signer);
@@ -123,13 +123,13 @@ function SignedBy({
   const signPath = `${signer}issuer/${issuer}/sign-intermediate`;
   const may = useMay([signPath, `${mount}intermediate/generate/internal`]);
   const send = async () => {
-    const request = await csr.create(asked);
+    const request = await csr.create(authority);
     const { data } = await sign.mutateAsync({
       method: 'POST',
       path: encodedPath(signPath),
-      body: { csr: request, ...subjectOf(asked), ttl: asked.ttl },
+      body: { csr: request, ...subjectOf(authority), ttl: authority.ttl },
     });
-    await signed.take(data.ca_chain.join('\n'), asked.issuer_name);
+    await signed.take(data.ca_chain.join('\n'), authority.issuer_name);
   };
   const either = may({ path: signPath, capabilities: ['update'] });
   return (
@@ -164,15 +164,15 @@ function SignedBy({
           Signed by <span className="strong">{able[0].label}</span>.
         </p>
       )}
-      <CaFields example="Issuing" asked={asked} onChange={onChange} />
-      {signer === '' ? null : <CaTtlField mount={signer} ttl={asked.ttl} onChange={(ttl) => onChange({ ttl })} />}
+      <CaFields example="Issuing" authority={authority} onChange={onChange} />
+      {signer === '' ? null : <CaTtlField mount={signer} ttl={authority.ttl} onChange={(ttl) => onChange({ ttl })} />}
     </Form>
   );
 }
 
-/** An intermediate whose request is signed outside of this service. */
+/** Creates an intermediate CA whose certificate is signed outside of this service. */
 export function ExternalIntermediate({ mount }: { readonly mount: string }) {
-  const [asked, setAsked] = useState(newCa);
+  const [authority, setAuthority] = useState(newCa);
   const [text, setText] = useState('');
   const csr = useCsr(mount);
   const signed = useSigned(mount);
@@ -184,9 +184,13 @@ export function ExternalIntermediate({ mount }: { readonly mount: string }) {
         action="Create request"
         change={csr}
         {...may({ path, capabilities: ['update'] })}
-        onSend={() => void csr.create(asked).catch(() => undefined)}
+        onSend={() => void csr.create(authority).catch(() => undefined)}
       >
-        <CaFields example="Issuing" asked={asked} onChange={(part) => setAsked((before) => ({ ...before, ...part }))} />
+        <CaFields
+          example="Issuing"
+          authority={authority}
+          onChange={(part) => setAuthority((before) => ({ ...before, ...part }))}
+        />
       </Form>
     );
   }
@@ -199,7 +203,7 @@ export function ExternalIntermediate({ mount }: { readonly mount: string }) {
           Its key stays in this mount. If you leave this page, give the signed certificate to “Import a CA” later.
         </p>
         <Lines text={request} what="CSR" />
-        <Button small icon={Download} onClick={() => saveFile(`${asked.common_name}.csr`, request)}>
+        <Button small icon={Download} onClick={() => saveFile(`${authority.common_name}.csr`, request)}>
           Download
         </Button>
       </li>
@@ -209,7 +213,7 @@ export function ExternalIntermediate({ mount }: { readonly mount: string }) {
           action="Finish"
           change={signed}
           {...may({ path: `${mount}intermediate/set-signed`, capabilities: ['update'] })}
-          onSend={() => void signed.take(text, asked.issuer_name).catch(() => undefined)}
+          onSend={() => void signed.take(text, authority.issuer_name).catch(() => undefined)}
         >
           <PastedField label="Signed certificate and its chain" value={text} onChange={setText} />
         </Form>

@@ -16,7 +16,7 @@ import { leafTtls, type PkiRole, roleKeys } from './role';
 interface RoleProps {
   readonly mount: string;
   readonly name: string;
-  /** Undefined if it may not be read. */
+  /** The role; undefined if the session may not read it. */
   readonly role: PkiRole | undefined;
 }
 interface IssueAnswer {
@@ -24,20 +24,24 @@ interface IssueAnswer {
   readonly warnings?: readonly string[] | null;
 }
 
-/** The choices that a role leaves for a lifetime. */
+/** The lifetimes that the user can choose from, limited by the role. */
 function ttlChoices(role: PkiRole | undefined): readonly TtlChoice[] {
   const usual = role?.ttl ? `Default (${spanOf(role.ttl)})` : 'Default';
   const most = role?.max_ttl || Number.POSITIVE_INFINITY;
   return [['', usual], ...leafTtls.filter(([seconds]) => Number(seconds) <= most)];
 }
 
-const common = (given: { readonly ttl: string; readonly alt: readonly string[]; readonly ips: readonly string[] }) => ({
-  ...(given.ttl === '' ? {} : { ttl: given.ttl }),
-  ...(given.alt.length === 0 ? {} : { alt_names: given.alt.join(',') }),
-  ...(given.ips.length === 0 ? {} : { ip_sans: given.ips.join(',') }),
+const common = (options: {
+  readonly ttl: string;
+  readonly alt: readonly string[];
+  readonly ips: readonly string[];
+}) => ({
+  ...(options.ttl === '' ? {} : { ttl: options.ttl }),
+  ...(options.alt.length === 0 ? {} : { alt_names: options.alt.join(',') }),
+  ...(options.ips.length === 0 ? {} : { ip_sans: options.ips.join(',') }),
 });
 
-/** The field that a refusal is about. */
+/** The form field that an error message is about. */
 const fieldOf = (message: string): 'name' | 'ttl' | 'csr' | undefined =>
   /\bttl\b|not ?after/i.test(message)
     ? 'ttl'
@@ -61,7 +65,7 @@ interface DryRunAnswer {
   readonly warnings?: readonly string[] | null;
 }
 
-/** Issues or signs by a role, or only checks whether the role allows it. */
+/** Issues or signs with a role, or only checks whether the role allows it. */
 function useIssue(mount: string, role: string, use: 'issue' | 'sign', body: object) {
   const [path, dryPath] = [`${mount}${use}/${role}`, `${mount}roles/${role}/dry-run`];
   const change = useChange<IssueAnswer>();
@@ -142,22 +146,22 @@ const nothing = { name: '', alt: [] as readonly string[], ips: [] as readonly st
 
 /** Creates a key and a certificate. */
 export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
-  const [given, setGiven] = useState(nothing);
-  const [key_type, bits] = given.key.split(' ');
+  const [fields, setFields] = useState(nothing);
+  const [key_type, bits] = fields.key.split(' ');
   const body = {
-    common_name: given.name.trim(),
-    ...common(given),
+    common_name: fields.name.trim(),
+    ...common(fields),
     ...(rules?.key_type === 'any' ? { key_type, key_bits: Number(bits) } : {}),
   };
   const { answer, checked, wrong, forget, form } = useIssue(mount, role, 'issue', body);
   const set = (part: Partial<typeof nothing>) => {
     forget();
-    setGiven((before) => ({ ...before, ...part }));
+    setFields((before) => ({ ...before, ...part }));
   };
   if (answer !== undefined) {
     return (
       <div className="stack">
-        <Warnings of={answer} ttl={given.ttl} />
+        <Warnings of={answer} ttl={fields.ttl} />
         <IssuedCertificate mount={mount} of={answer.data} onAgain={forget} />
       </div>
     );
@@ -168,7 +172,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
         label="Common name"
         required={rules?.require_cn !== false}
         autoFocus
-        value={given.name}
+        value={fields.name}
         onChange={(name) => set({ name })}
         placeholder={rules?.allowed_domains[0] === undefined ? 'shop.example.com' : `shop.${rules.allowed_domains[0]}`}
         error={wrong.name}
@@ -176,7 +180,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
       <PickerField
         label="Other names (optional)"
         options={[]}
-        chosen={given.alt}
+        chosen={fields.alt}
         onChange={(alt) => set({ alt })}
         free
         hint="Hosts and mail addresses; press Enter after each."
@@ -185,7 +189,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
         <PickerField
           label="IP addresses (optional)"
           options={[]}
-          chosen={given.ips}
+          chosen={fields.ips}
           onChange={(ips) => set({ ips })}
           free
         />
@@ -193,7 +197,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
       <TtlField
         label="TTL"
         choices={ttlChoices(rules)}
-        value={given.ttl}
+        value={fields.ttl}
         onChange={(ttl) => set({ ttl })}
         error={wrong.ttl}
         {...(rules?.max_ttl ? { hint: `At most ${spanOf(rules.max_ttl)}.` } : {})}
@@ -201,7 +205,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
       {rules?.key_type === 'any' ? (
         <SelectField
           label="Key type"
-          value={given.key}
+          value={fields.key}
           onChange={(key) => set({ key })}
           options={roleKeys.filter(({ value }) => !value.startsWith('any'))}
         />

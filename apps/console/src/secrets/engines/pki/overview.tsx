@@ -93,7 +93,7 @@ export function Overview({ mount }: { readonly mount: string }) {
   );
 }
 
-/** Chooses a role, which issues or signs. */
+/** Lets the user choose a role to issue or sign a certificate with. */
 function Issue({ mount, roles }: { readonly mount: string; readonly roles: readonly string[] }) {
   const [chosen, setChosen] = useState('');
   const name = chosen || roles[0]!;
@@ -130,7 +130,7 @@ function useSoon(mount: string) {
   return data;
 }
 
-/** Shown until there is an issuer. */
+/** Shown while the mount has no issuer. */
 export function NoCa({ mount }: { readonly mount: string }) {
   return (
     <Empty

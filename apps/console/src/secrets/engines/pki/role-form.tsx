@@ -51,7 +51,7 @@ export function NewRole({ mount }: { readonly mount: string }) {
   );
 }
 
-/** The settings of a role; without a name, of a new one. Only what was changed is written. */
+/** The settings of a role, or of a new role if no name is given. Only what was changed is written. */
 export function RoleForm({
   mount,
   name,

@@ -28,39 +28,39 @@ export function RootCa({ mount }: { readonly mount: string }) {
   const address = useAddressOf(mount);
   const urls = useRead<{ readonly issuing_certificates: readonly string[] }>(`${at}config/urls`);
   const hasUrls = urls.data === undefined || urls.data.issuing_certificates.length > 0;
-  const [asked, setAsked] = useState(newCa);
+  const [authority, setAuthority] = useState(newCa);
   const [isShown, setShown] = useState('internal');
   const [setsUrls, setSetsUrls] = useState(true);
   const navigate = useNavigate();
-  const [made, setMade] = useState<Generated['data']>();
+  const [generated, setGenerated] = useState<Generated['data']>();
   const path = `${mount}root/generate/${isShown}`;
   const may = useMay([path]);
   const addresses = useChange();
   const change = useChange<Generated>(({ data }) => {
     if (data.private_key === undefined) void navigate(mountPage({ mount, tab: 'issuers', name: data.issuer_id }));
-    else setMade(data);
+    else setGenerated(data);
   });
   const send = async () => {
     if (!hasUrls && setsUrls) {
       await addresses.mutateAsync({ method: 'POST', path: `${at}config/urls`, body: urlsAt(address) });
     }
-    const { issuer_name, ttl } = asked;
+    const { issuer_name, ttl } = authority;
     change.mutate({
       method: 'POST',
       path: `${at}root/generate/${isShown}`,
-      body: { ...subjectOf(asked), ...keyOf(asked), ttl, ...(issuer_name === '' ? {} : { issuer_name }) },
+      body: { ...subjectOf(authority), ...keyOf(authority), ttl, ...(issuer_name === '' ? {} : { issuer_name }) },
     });
   };
-  if (made !== undefined) {
+  if (generated !== undefined) {
     return (
       <div className="stack">
         <Notice tone="amber" alert>
           <span>Copy the private key now: it is not shown again.</span>
-          <SecretValue name="private key" value={made.private_key ?? ''} />
+          <SecretValue name="private key" value={generated.private_key ?? ''} />
         </Notice>
-        <Lines text={made.certificate} what="certificate" />
+        <Lines text={generated.certificate} what="certificate" />
         <p>
-          <Link className="button primary" {...mountPage({ mount, tab: 'issuers', name: made.issuer_id })}>
+          <Link className="button primary" {...mountPage({ mount, tab: 'issuers', name: generated.issuer_id })}>
             Continue
           </Link>
         </p>
@@ -74,8 +74,16 @@ export function RootCa({ mount }: { readonly mount: string }) {
       {...may({ path, capabilities: ['update'] })}
       onSend={() => void send().catch(() => undefined)}
     >
-      <CaFields example="Root" asked={asked} onChange={(part) => setAsked((before) => ({ ...before, ...part }))} />
-      <CaTtlField mount={mount} ttl={asked.ttl} onChange={(ttl) => setAsked((before) => ({ ...before, ttl }))} />
+      <CaFields
+        example="Root"
+        authority={authority}
+        onChange={(part) => setAuthority((before) => ({ ...before, ...part }))}
+      />
+      <CaTtlField
+        mount={mount}
+        ttl={authority.ttl}
+        onChange={(ttl) => setAuthority((before) => ({ ...before, ttl }))}
+      />
       <SelectField
         label="Private key"
         value={isShown}

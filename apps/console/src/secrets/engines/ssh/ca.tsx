@@ -141,7 +141,7 @@ export function Ca({ mount }: { readonly mount: string }) {
 
 const nameOf = ({ issuer_name, id }: ShownIssuer): string => issuer_name || `CA key ${id.slice(0, 8)}`;
 
-/** How hosts trust certificates of users, and clients those of hosts. */
+/** How to configure hosts to trust user certificates, and clients to trust host certificates. */
 function OnHosts({ mount, publicKey }: { readonly mount: string; readonly publicKey: string | undefined }) {
   const { transport } = useSession();
   const namespace = transport.headers.get('X-Service-Namespace');

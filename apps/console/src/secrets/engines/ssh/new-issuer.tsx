@@ -25,7 +25,7 @@ export function NewIssuer({
   readonly isFirst: boolean;
   readonly onClose: () => void;
 }) {
-  const [given, setGiven] = useState({
+  const [form, setForm] = useState({
     name: '',
     type: 'ssh-ed25519 0',
     private_key: '',
@@ -33,13 +33,13 @@ export function NewIssuer({
     isDefault: isFirst,
   });
   const set =
-    <K extends keyof typeof given>(name: K) =>
-    (value: (typeof given)[K]) =>
-      setGiven((before) => ({ ...before, [name]: value }));
+    <K extends keyof typeof form>(name: K) =>
+    (value: (typeof form)[K]) =>
+      setForm((before) => ({ ...before, [name]: value }));
   const change = useChange(() => onClose());
-  const [key_type, bits] = given.type.split(' ');
+  const [key_type, bits] = form.type.split(' ');
   const key = isImported
-    ? { private_key: given.private_key, public_key: given.public_key }
+    ? { private_key: form.private_key, public_key: form.public_key }
     : { generate_signing_key: true, key_type, key_bits: Number(bits) };
   const send = () =>
     change.mutate({
@@ -47,8 +47,8 @@ export function NewIssuer({
       path: `${encodedPath(mount)}issuers/import`,
       body: {
         ...key,
-        ...(given.name.trim() === '' ? {} : { issuer_name: given.name.trim() }),
-        set_default: given.isDefault,
+        ...(form.name.trim() === '' ? {} : { issuer_name: form.name.trim() }),
+        set_default: form.isDefault,
       },
     });
   const title = isImported ? 'Import CA key' : 'Generate CA key';
@@ -57,7 +57,7 @@ export function NewIssuer({
       <TextField
         label="Name (optional)"
         autoFocus
-        value={given.name}
+        value={form.name}
         onChange={set('name')}
         placeholder="users-2027"
         hint="Roles can refer to it by this name."
@@ -68,7 +68,7 @@ export function NewIssuer({
             label="Private key"
             masked
             rows={5}
-            value={given.private_key}
+            value={form.private_key}
             onChange={set('private_key')}
             placeholder="-----BEGIN OPENSSH PRIVATE KEY-----"
             hint="Without a passphrase. It is stored and never shown again."
@@ -76,7 +76,7 @@ export function NewIssuer({
           <PastedField
             label="Public key"
             rows={3}
-            value={given.public_key}
+            value={form.public_key}
             onChange={set('public_key')}
             placeholder="ssh-ed25519 AAAA…"
           />
@@ -84,7 +84,7 @@ export function NewIssuer({
       ) : (
         <SelectField
           label="Key type"
-          value={given.type}
+          value={form.type}
           onChange={set('type')}
           options={types}
           hint="ed25519 is fast and short; rsa is for hosts with OpenSSH before 6.5."
@@ -93,7 +93,7 @@ export function NewIssuer({
       {isFirst ? null : (
         <CheckField
           label="Make it the default"
-          checked={given.isDefault}
+          checked={form.isDefault}
           onChange={set('isDefault')}
           hint="Hosts should trust its public key first."
         />

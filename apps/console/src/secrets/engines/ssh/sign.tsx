@@ -40,16 +40,16 @@ export function SignForm({
   readonly role: SshRole | undefined;
 }) {
   const hostsOnly = role?.allow_user_certificates === false && role.allow_host_certificates === true;
-  const [given, setGiven] = useState({ key: '', principals: [] as readonly string[], ttl: '', type: '' });
-  const type = given.type || (hostsOnly ? 'host' : 'user');
+  const [form, setForm] = useState({ key: '', principals: [] as readonly string[], ttl: '', type: '' });
+  const type = form.type || (hostsOnly ? 'host' : 'user');
   const path = `${mount}sign/${name}`;
   const may = useMay([path]);
   const change = useChange<SignedKey>();
-  const set = (part: Partial<typeof given>) => {
+  const set = (part: Partial<typeof form>) => {
     if (!change.isIdle) change.reset();
-    setGiven((before) => ({ ...before, ...part }));
+    setForm((before) => ({ ...before, ...part }));
   };
-  const known = namesOf(role?.allowed_users).filter((one) => one !== '*' && !one.includes('{{'));
+  const allowedUsers = namesOf(role?.allowed_users).filter((one) => one !== '*' && !one.includes('{{'));
   const most = role?.max_ttl || Number.POSITIVE_INFINITY;
   const refused = change.error instanceof ApiError && change.error.status === 400 ? change.error.message : undefined;
   const isAboutKey = refused !== undefined && /public_key|SSH key/.test(refused);
@@ -58,10 +58,10 @@ export function SignForm({
       method: 'POST',
       path: encodedPath(path),
       body: {
-        public_key: given.key,
+        public_key: form.key,
         cert_type: type,
-        ...(given.principals.length === 0 ? {} : { valid_principals: given.principals.join(',') }),
-        ...(given.ttl === '' ? {} : { ttl: given.ttl }),
+        ...(form.principals.length === 0 ? {} : { valid_principals: form.principals.join(',') }),
+        ...(form.ttl === '' ? {} : { ttl: form.ttl }),
       },
     });
   if (change.data !== undefined) {
@@ -77,7 +77,7 @@ export function SignForm({
       <PastedField
         label="Public key"
         rows={4}
-        value={given.key}
+        value={form.key}
         onChange={(key) => set({ key })}
         placeholder="ssh-ed25519 AAAA… you@laptop"
         hint="The file that ends in .pub, such as ~/.ssh/id_ed25519.pub. Paste it, or drop the file here."
@@ -96,8 +96,8 @@ export function SignForm({
       ) : null}
       <PickerField
         label={`Principals${role?.default_user ? ' (optional)' : ''}`}
-        options={type === 'host' ? [] : known.map((value) => ({ value, label: value }))}
-        chosen={given.principals}
+        options={type === 'host' ? [] : allowedUsers.map((value) => ({ value, label: value }))}
+        chosen={form.principals}
         onChange={(principals) => set({ principals })}
         free
         placeholder={type === 'host' ? 'web.example.com' : role?.default_user || 'deploy'}
@@ -109,7 +109,7 @@ export function SignForm({
           ['', role?.ttl ? `Default (${spanOf(role.ttl)})` : 'Default'],
           ...lifetimes.filter(([seconds]) => Number(seconds) <= most),
         ]}
-        value={given.ttl}
+        value={form.ttl}
         onChange={(ttl) => set({ ttl })}
         {...(role?.max_ttl ? { hint: `At most ${spanOf(role.max_ttl)}.` } : {})}
       />

@@ -54,19 +54,19 @@ interface Code {
   readonly data: { readonly code: string; readonly generated: number; readonly expire_time: number };
 }
 
-/** How many codes are shown one after the other before the user must ask again. */
+/** How many codes are shown one after the other before the user must press the button again. */
 const mostCodes = 10;
 
 /** The current code with its remaining seconds. While the page is visible, the next code follows automatically. */
 function CurrentCode({ path }: { readonly path: string }) {
   const may = useMay([path]);
   const [shown, setShown] = useState<{ readonly code: string; readonly endsAt: number }>();
-  const [left, setLeft] = useState(0);
+  const [secondsLeft, setSecondsLeft] = useState(0);
   const [count, setCount] = useState(0);
   const { mutate, error, isPending } = useChange<Code>(({ data: { code, generated, expire_time } }) => {
     const seconds = Math.max(1, expire_time - generated);
     setShown({ code, endsAt: performance.now() + seconds * 1000 });
-    setLeft(seconds);
+    setSecondsLeft(seconds);
     setCount((before) => before + 1);
   });
   const show = useCallback(() => mutate({ method: 'GET', path: encodedPath(path) }), [mutate, path]);
@@ -74,7 +74,7 @@ function CurrentCode({ path }: { readonly path: string }) {
     if (shown === undefined) return undefined;
     const timer = setInterval(() => {
       const seconds = Math.ceil((shown.endsAt - performance.now()) / 1000);
-      setLeft(Math.max(0, seconds));
+      setSecondsLeft(Math.max(0, seconds));
       if (seconds > 0) return;
       clearInterval(timer);
       if (document.visibilityState === 'visible' && count < mostCodes) show();
@@ -109,7 +109,7 @@ function CurrentCode({ path }: { readonly path: string }) {
             <CopyButton text={shown.code} what="code" secret />
           </span>
           <p className="second small">
-            Good for <span aria-hidden="true">{left} s</span>
+            Good for <span aria-hidden="true">{secondsLeft} s</span>
             <span className="visually-hidden">a few seconds</span>
           </p>
         </>

@@ -58,30 +58,30 @@ const empty = {
 };
 
 function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGenerated: boolean }) {
-  const [given, setGiven] = useState(empty);
-  const set = (name: keyof typeof empty) => (value: string) => setGiven((before) => ({ ...before, [name]: value }));
-  const name = given.name.trim();
+  const [form, setForm] = useState(empty);
+  const set = (name: keyof typeof empty) => (value: string) => setForm((before) => ({ ...before, [name]: value }));
+  const name = form.name.trim();
   const names = useList(`${encodedPath(mount)}keys`);
   const isTaken = (names.data ?? []).includes(name);
   const change = useChange<{ readonly data: { readonly url: string } } | undefined>(() =>
-    setGiven((before) => ({ ...before, url: '', key: '' })),
+    setForm((before) => ({ ...before, url: '', key: '' })),
   );
-  const isByUrl = !isGenerated && given.url.trim() !== '';
+  const isByUrl = !isGenerated && form.url.trim() !== '';
   const settings = isByUrl
     ? {}
     : {
-        issuer: given.issuer,
-        account_name: given.account_name,
-        algorithm: given.algorithm,
-        digits: Number(given.digits),
-        period: given.period,
-        skew: Number(given.skew),
+        issuer: form.issuer,
+        account_name: form.account_name,
+        algorithm: form.algorithm,
+        digits: Number(form.digits),
+        period: form.period,
+        skew: Number(form.skew),
       };
   const key = isGenerated
-    ? { generate: true, key_size: Number(given.key_size), qr_size: 0 }
+    ? { generate: true, key_size: Number(form.key_size), qr_size: 0 }
     : isByUrl
-      ? { url: given.url.trim() }
-      : { key: given.key.replace(/\s+/g, '') };
+      ? { url: form.url.trim() }
+      : { key: form.key.replace(/\s+/g, '') };
   const send = () => {
     if (isTaken && !change.isSuccess) return;
     change.mutate({
@@ -97,7 +97,7 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
         label="Name"
         required
         autoFocus
-        value={given.name}
+        value={form.name}
         onChange={set('name')}
         placeholder="ana"
         error={isTaken ? `There is already a key called ${name}.` : undefined}
@@ -107,7 +107,7 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
           <TextField
             label="URL"
             masked
-            value={given.url}
+            value={form.url}
             onChange={set('url')}
             placeholder="otpauth://totp/…"
             hint="An otpauth URL holds the key and its settings."
@@ -117,7 +117,7 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
               label="Key"
               masked
               required
-              value={given.key}
+              value={form.key}
               onChange={set('key')}
               hint="Instead of a URL: the key in base32, as services show it next to their QR code."
             />
@@ -129,14 +129,14 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
           <TextField
             label="Issuer"
             required={isGenerated}
-            value={given.issuer}
+            value={form.issuer}
             onChange={set('issuer')}
             placeholder="Example"
           />
           <TextField
             label="Account name"
             required={isGenerated}
-            value={given.account_name}
+            value={form.account_name}
             onChange={set('account_name')}
             placeholder="ana@example.com"
           />
@@ -145,21 +145,21 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
             <div className="stack">
               <SelectField
                 label="Algorithm"
-                value={given.algorithm}
+                value={form.algorithm}
                 onChange={set('algorithm')}
                 options={['SHA1', 'SHA256', 'SHA512']}
                 hint="Many apps only know SHA1."
               />
-              <SelectField label="Digits" value={given.digits} onChange={set('digits')} options={['6', '8']} />
+              <SelectField label="Digits" value={form.digits} onChange={set('digits')} options={['6', '8']} />
               <TextField
                 label="Period"
-                value={given.period}
+                value={form.period}
                 onChange={set('period')}
                 hint="Seconds that a code is shown."
               />
               <SelectField
                 label="Skew"
-                value={given.skew}
+                value={form.skew}
                 onChange={set('skew')}
                 options={[
                   { value: '1', label: 'Also the code before and after' },
@@ -170,7 +170,7 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
                 <TextField
                   label="Key size"
                   type="number"
-                  value={given.key_size}
+                  value={form.key_size}
                   onChange={set('key_size')}
                   hint="In bytes."
                 />

@@ -22,23 +22,23 @@ export function EditKey({
     deletion_allowed: of.deletion_allowed,
     exportable: of.exportable,
   };
-  const [given, setGiven] = useState(before);
+  const [form, setForm] = useState(before);
   const set =
-    <K extends keyof typeof given>(name: K) =>
-    (value: (typeof given)[K]) =>
-      setGiven((now) => ({ ...now, [name]: value }));
+    <K extends keyof typeof form>(name: K) =>
+    (value: (typeof form)[K]) =>
+      setForm((now) => ({ ...now, [name]: value }));
   const change = useChange(() => onClose());
   const oldest = Math.max(1, of.min_available_version);
   const versions = Array.from({ length: of.latest_version - oldest + 1 }, (_, at) => String(of.latest_version - at));
   const label = (version: string) => (Number(version) === of.latest_version ? `${version} (newest)` : version);
   const options = versions.map((value) => ({ value, label: label(value) }));
-  const least = Number(given.min_encryption_version);
+  const least = Number(form.min_encryption_version);
   const problem =
-    least !== 0 && least < Number(given.min_decryption_version)
+    least !== 0 && least < Number(form.min_decryption_version)
       ? 'What is encrypted with this version could not be decrypted: choose a version that decrypts.'
       : undefined;
   const send = () => {
-    const changed = Object.entries(given).filter(([name, value]) => value !== before[name as keyof typeof before]);
+    const changed = Object.entries(form).filter(([name, value]) => value !== before[name as keyof typeof before]);
     if (problem === undefined) {
       change.mutate({
         method: 'POST',
@@ -51,14 +51,14 @@ export function EditKey({
     <FormDialog title={`Edit ${of.name}`} action="Save" change={change} onSend={send} onBack={onClose}>
       <SelectField
         label="Minimum decryption version"
-        value={given.min_decryption_version}
+        value={form.min_decryption_version}
         onChange={set('min_decryption_version')}
         options={options}
         hint="Ciphertexts and signatures of older versions are refused. Rewrap them first."
       />
       <SelectField
         label="Minimum encryption version"
-        value={given.min_encryption_version}
+        value={form.min_encryption_version}
         onChange={set('min_encryption_version')}
         options={[{ value: '0', label: 'Always the newest' }, ...options]}
         hint="Older versions may not encrypt, even if a request names them."
@@ -67,20 +67,20 @@ export function EditKey({
       <TtlField
         label="Auto-rotation"
         choices={rotationPeriods}
-        value={given.auto_rotate_period}
+        value={form.auto_rotate_period}
         onChange={set('auto_rotate_period')}
         hint="An hour or more."
       />
       <CheckField
         label="Allow deletion"
-        checked={given.deletion_allowed}
+        checked={form.deletion_allowed}
         onChange={set('deletion_allowed')}
         hint="Until then the key cannot be deleted."
       />
       {of.exportable ? null : (
         <CheckField
           label="Exportable"
-          checked={given.exportable}
+          checked={form.exportable}
           onChange={set('exportable')}
           hint="The key may leave this service. This cannot be undone."
         />

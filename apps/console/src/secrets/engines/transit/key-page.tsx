@@ -159,10 +159,10 @@ interface ShownVersion {
 function versionsOf({ latest_version: latest, min_available_version: oldest, keys = {} }: TransitKey): ShownVersion[] {
   return Array.from({ length: latest - Math.max(1, oldest) + 1 }, (_, at) => {
     const number = latest - at;
-    const kept = keys[number];
-    return typeof kept === 'object'
-      ? { number, created: kept.creation_time, publicKey: kept.public_key }
-      : { number, created: kept === undefined ? undefined : kept * 1000, publicKey: undefined };
+    const version = keys[number];
+    return typeof version === 'object'
+      ? { number, created: version.creation_time, publicKey: version.public_key }
+      : { number, created: version === undefined ? undefined : version * 1000, publicKey: undefined };
   });
 }
 

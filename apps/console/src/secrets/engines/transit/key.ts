@@ -12,7 +12,7 @@ export interface TransitKey {
   readonly latest_version: number;
   readonly min_available_version: number;
   readonly min_decryption_version: number;
-  /** 0: the newest by default. */
+  /** The oldest version that may encrypt; 0: encrypt with the newest by default. */
   readonly min_encryption_version: number;
   readonly deletion_allowed: boolean;
   readonly derived: boolean;
@@ -103,7 +103,7 @@ export const familyOf = ({ type }: Pick<TransitKey, 'type'>): KeyTypeChoice['fam
 export const rotates = ({ imported_key, imported_key_allow_rotation }: TransitKey): boolean =>
   !imported_key || imported_key_allow_rotation === true;
 
-/** The oldest version that is used by default to encrypt. */
+/** The oldest version that may encrypt. */
 export const encryptsFrom = ({ min_encryption_version: least, latest_version: latest }: TransitKey): number =>
   least === 0 ? latest : least;
 

@@ -55,7 +55,7 @@ export function Keys({ mount }: { readonly mount: string }) {
           },
         ]}
       />
-      {adding ? <NewKey mount={mount} taken={names.data ?? []} onClose={() => setAdding(false)} /> : null}
+      {adding ? <NewKey mount={mount} existing={names.data ?? []} onClose={() => setAdding(false)} /> : null}
     </>
   );
 }

@@ -10,15 +10,15 @@ import { keyTypes, rotationPeriods } from './key';
 /** Creates a key. */
 export function NewKey({
   mount,
-  taken,
+  existing,
   onClose,
 }: {
   readonly mount: string;
-  readonly taken: readonly string[];
+  readonly existing: readonly string[];
   readonly onClose: () => void;
 }) {
   const navigate = useNavigate();
-  const [given, setGiven] = useState({
+  const [form, setForm] = useState({
     name: '',
     type: 'aes256-gcm96',
     derived: false,
@@ -28,28 +28,28 @@ export function NewKey({
     size: '32',
   });
   const set =
-    <K extends keyof typeof given>(name: K) =>
-    (value: (typeof given)[K]) =>
-      setGiven((before) => ({ ...before, [name]: value }));
-  const { sentence, family } = keyTypes.find(({ value }) => value === given.type)!;
+    <K extends keyof typeof form>(name: K) =>
+    (value: (typeof form)[K]) =>
+      setForm((before) => ({ ...before, [name]: value }));
+  const { sentence, family } = keyTypes.find(({ value }) => value === form.type)!;
   const derives = family === 'aead' || family === 'ed25519';
-  const derived = derives && given.derived;
-  const name = given.name.trim();
+  const derived = derives && form.derived;
+  const name = form.name.trim();
   const change = useChange(() => void navigate(mountPage({ mount, tab: 'keys', name })));
   // Creating a key with an existing name changes nothing and reports no error.
-  const isTaken = taken.includes(name);
+  const isTaken = existing.includes(name);
   const send = () => {
     if (isTaken) return;
     change.mutate({
       method: 'POST',
       path: `${encodedPath(mount)}keys/${encodeURIComponent(name)}`,
       body: {
-        type: given.type,
+        type: form.type,
         derived,
-        convergent_encryption: derived && family === 'aead' && given.convergent,
-        exportable: given.exportable,
-        auto_rotate_period: given.period,
-        ...(family === 'hmac' ? { key_size: Number(given.size) } : {}),
+        convergent_encryption: derived && family === 'aead' && form.convergent,
+        exportable: form.exportable,
+        auto_rotate_period: form.period,
+        ...(family === 'hmac' ? { key_size: Number(form.size) } : {}),
       },
     });
   };
@@ -59,14 +59,14 @@ export function NewKey({
         label="Name"
         required
         autoFocus
-        value={given.name}
+        value={form.name}
         onChange={set('name')}
         placeholder="orders"
         error={isTaken ? `There is already a key called ${name}.` : undefined}
       />
       <SelectField
         label="Type"
-        value={given.type}
+        value={form.type}
         onChange={set('type')}
         options={keyTypes.map(({ value, use }) => ({ value, label: `${value} – ${use}` }))}
         hint={sentence}
@@ -76,7 +76,7 @@ export function NewKey({
           label="Key size in bytes"
           type="number"
           required
-          value={given.size}
+          value={form.size}
           onChange={set('size')}
           hint="From 32 to 512."
         />
@@ -84,14 +84,14 @@ export function NewKey({
       <TtlField
         label="Auto-rotation"
         choices={rotationPeriods}
-        value={given.period}
+        value={form.period}
         onChange={set('period')}
         hint="A rotation adds a version; older ciphertexts still decrypt."
       />
       {derives ? (
         <CheckField
           label="Derived"
-          checked={given.derived}
+          checked={form.derived}
           onChange={set('derived')}
           hint="Every use names a context, and each context has its own key."
         />
@@ -99,14 +99,14 @@ export function NewKey({
       {derived && family === 'aead' ? (
         <CheckField
           label="Convergent encryption"
-          checked={given.convergent}
+          checked={form.convergent}
           onChange={set('convergent')}
           hint="The same text with the same context gives the same ciphertext, so that it can be searched for."
         />
       ) : null}
       <CheckField
         label="Exportable"
-        checked={given.exportable}
+        checked={form.exportable}
         onChange={set('exportable')}
         hint="The key may leave this service. This cannot be undone."
       />

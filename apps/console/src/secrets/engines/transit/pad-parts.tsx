@@ -33,7 +33,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   [/too old/, 'The minimum decryption version of this key is higher.'],
 ];
 
-/** The message of the service, with an explanation if the message is terse. */
+/** The message of the service, with an explanation if the message is too short to understand. */
 const explained = (message: string): string => {
   const [, meaning] = meanings.find(([words]) => words.test(message)) ?? [];
   return meaning === undefined ? message : `${message}. ${meaning}`;
@@ -60,7 +60,7 @@ export function useUse<Answer>(
     error instanceof ApiError && error.status === 400
       ? { [fieldOf(error.message, main)]: explained(error.message) }
       : undefined;
-  /** A result belongs to the current values of the fields. It is removed when they change. */
+  /** A result belongs to the current values of the fields. The result is removed when they change. */
   const edit = (part: Partial<PadState>) => {
     if (!call.isIdle) call.reset();
     setWrong({});
@@ -90,7 +90,7 @@ export function useUseMay(
   return useMay([path])({ path, capabilities: [capability] });
 }
 
-/** What a field of a form needs. */
+/** The properties that every field of a form gets. */
 export interface PartProps extends Pick<PadFormProps, 'of' | 'state' | 'onChange'> {
   readonly wrong: Partial<Record<FieldName, string>>;
 }
@@ -149,7 +149,7 @@ export function ContextField({ of: { derived }, state, onChange, wrong }: PartPr
   );
 }
 
-/** For types with associated data. */
+/** The associated data, for key types that support it. */
 export function AssociatedField({ of, state, onChange, wrong }: PartProps) {
   if (familyOf(of) !== 'aead') return null;
   return (
@@ -163,7 +163,7 @@ export function AssociatedField({ of, state, onChange, wrong }: PartProps) {
   );
 }
 
-/** Which version encrypts or signs; nothing if there is no choice. */
+/** The version that encrypts or signs; not shown if there is only one. */
 export function VersionField({ of: key, state, onChange }: PartProps) {
   const oldest = key.min_encryption_version === 0 ? key.min_available_version || 1 : encryptsFrom(key);
   const from = Math.max(oldest, key.min_decryption_version);

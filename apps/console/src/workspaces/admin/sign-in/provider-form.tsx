@@ -5,7 +5,7 @@ import { typedText, typedWords } from '../../parts/typed';
 
 export type ProviderResource = Resource<'SignInProvidersResource'>;
 
-/** A provider in the form: lists are strings, and an empty value is ''. */
+/** The values of a provider in the form: lists are strings, and no value is an empty string. */
 export interface TypedProvider {
   readonly name: string;
   readonly issuer: string;
@@ -47,16 +47,16 @@ export const newProvider: TypedProvider = {
 
 /** A stored provider, for the form. Its secret is never returned. */
 export function typedProvider({ attributes }: ProviderResource): TypedProvider {
-  const { 'created-at': _created, kind: _kind, ...kept } = attributes;
+  const { 'created-at': _created, kind: _kind, ...settings } = attributes;
   return {
-    ...kept,
+    ...settings,
     'client-secret': '',
-    scopes: kept.scopes.join(' '),
-    'groups-claim': kept['groups-claim'] ?? '',
-    'site-admin-group': kept['site-admin-group'] ?? '',
-    organizations: (kept.organizations ?? []).join(' '),
-    'session-hours': String(kept['session-hours'] ?? ''),
-    'ca-certificate': kept['ca-certificate'] ?? '',
+    scopes: settings.scopes.join(' '),
+    'groups-claim': settings['groups-claim'] ?? '',
+    'site-admin-group': settings['site-admin-group'] ?? '',
+    organizations: (settings.organizations ?? []).join(' '),
+    'session-hours': String(settings['session-hours'] ?? ''),
+    'ca-certificate': settings['ca-certificate'] ?? '',
   };
 }
 
@@ -72,9 +72,9 @@ const readers = {
 };
 type ReadForm = { [Name in keyof typeof readers]: ReturnType<(typeof readers)[Name]> };
 
-/** The attributes to send: those that were filled in. */
-export function sentProvider<Given extends Partial<TypedProvider>>(given: Given) {
-  const entries = Object.entries(given).map(([name, value]) => {
+/** The attributes to send: only those that the user filled in. */
+export function sentProvider<Given extends Partial<TypedProvider>>(typed: Given) {
+  const entries = Object.entries(typed).map(([name, value]) => {
     const read = (readers as Record<string, (text: string) => unknown>)[name];
     return [name, read === undefined ? value : read(String(value))];
   });
@@ -86,7 +86,7 @@ export function sentProvider<Given extends Partial<TypedProvider>>(given: Given)
 export interface ProviderFieldsProps {
   readonly draft: Draft<TypedProvider>;
   readonly error: unknown;
-  /** The provider exists: its secret stays unless another is entered. */
+  /** Whether the provider already exists. Then its secret is kept unless another secret is entered. */
   readonly stored: boolean;
 }
 

@@ -69,38 +69,38 @@ function OldCertificate({ attributes }: { readonly attributes: SamlSettings }) {
   );
 }
 
-function typed(given: SamlSettings) {
+function typed(settings: SamlSettings) {
   return {
-    enabled: given.enabled,
-    debug: given.debug,
-    'sso-endpoint-url': given['sso-endpoint-url'] ?? '',
-    'slo-endpoint-url': given['slo-endpoint-url'] ?? '',
-    'idp-cert': given['idp-cert'] ?? '',
-    'attr-username': given['attr-username'],
-    'attr-groups': given['attr-groups'],
-    'attr-site-admin': given['attr-site-admin'],
-    'site-admin-role': given['site-admin-role'],
-    'team-management-enabled': given['team-management-enabled'],
-    'want-assertions-signed': given['want-assertions-signed'],
-    'authn-requests-signed': given['authn-requests-signed'],
-    certificate: given.certificate ?? '',
+    enabled: settings.enabled,
+    debug: settings.debug,
+    'sso-endpoint-url': settings['sso-endpoint-url'] ?? '',
+    'slo-endpoint-url': settings['slo-endpoint-url'] ?? '',
+    'idp-cert': settings['idp-cert'] ?? '',
+    'attr-username': settings['attr-username'],
+    'attr-groups': settings['attr-groups'],
+    'attr-site-admin': settings['attr-site-admin'],
+    'site-admin-role': settings['site-admin-role'],
+    'team-management-enabled': settings['team-management-enabled'],
+    'want-assertions-signed': settings['want-assertions-signed'],
+    'authn-requests-signed': settings['authn-requests-signed'],
+    certificate: settings.certificate ?? '',
     'private-key': '',
-    'signature-signing-method': given['signature-signing-method'] as 'SHA1' | 'SHA256',
-    'signature-digest-method': given['signature-digest-method'] as 'SHA1' | 'SHA256',
-    'sso-api-token-session-timeout': String(given['sso-api-token-session-timeout']),
+    'signature-signing-method': settings['signature-signing-method'] as 'SHA1' | 'SHA256',
+    'signature-digest-method': settings['signature-digest-method'] as 'SHA1' | 'SHA256',
+    'sso-api-token-session-timeout': String(settings['sso-api-token-session-timeout']),
   };
 }
 type TypedSaml = ReturnType<typeof typed>;
 
 const empties = ['sso-endpoint-url', 'slo-endpoint-url', 'idp-cert', 'certificate', 'private-key'] as const;
 
-/** The attributes to send: an empty address or certificate is null. */
-function sent({ 'sso-api-token-session-timeout': seconds, ...given }: Partial<TypedSaml>) {
+/** The attributes to send: null if an address or certificate is empty. */
+function sent({ 'sso-api-token-session-timeout': seconds, ...settings }: Partial<TypedSaml>) {
   const nothing = Object.fromEntries(
-    empties.flatMap((name) => (given[name] === undefined ? [] : [[name, typedText(given[name])]])),
+    empties.flatMap((name) => (settings[name] === undefined ? [] : [[name, typedText(settings[name])]])),
   );
   return {
-    ...given,
+    ...settings,
     ...nothing,
     ...(seconds === undefined ? {} : { 'sso-api-token-session-timeout': typedNumber(seconds) ?? Number.NaN }),
   };

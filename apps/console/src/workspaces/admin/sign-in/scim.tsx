@@ -93,7 +93,7 @@ function Settings({ attributes }: { readonly attributes: ScimSettings }) {
     api.GET('/api/v2/admin/sign-in-providers', { params: { query: { 'page[size]': 100 } } }),
   );
   const saml = useRead(['admin', 'saml'], (api) => api.GET('/api/v2/admin/saml-settings'));
-  const known = [
+  const providerChoices = [
     ...(providers.data?.data ?? []).map(({ id, attributes: { name } }) => ({ value: id, label: name })),
     ...(saml.data?.data?.attributes.enabled || attributes['sign-in-provider-id'] === 'saml'
       ? [{ value: 'saml', label: 'SAML' }]
@@ -106,7 +106,7 @@ function Settings({ attributes }: { readonly attributes: ScimSettings }) {
         label="Its users sign in at"
         value={attributes['sign-in-provider-id'] ?? ''}
         onChange={(id) => change.mutate({ 'sign-in-provider-id': id === '' ? null : id })}
-        options={[{ value: '', label: 'nowhere yet' }, ...known]}
+        options={[{ value: '', label: 'nowhere yet' }, ...providerChoices]}
         error={fieldError(change.error, 'sign-in-provider-id')}
         hint="People who sign in there with the directory’s externalId get the account that the directory manages."
       />
