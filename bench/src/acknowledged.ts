@@ -3,21 +3,22 @@ import { runProgram } from './program';
 
 const usage = `npx tsx bench/src/acknowledged.ts SECONDS
 
-Writes to and reads from both services of an installation for so long, while you break something; then reads back all that
-was acknowledged, and shows what was lost, what failed, and how long. Where the services are, and tokens that may make a mount
-and an organization: SECRETS_ADDR, SECRETS_TOKEN, WORKSPACES_ADDR, WORKSPACES_TOKEN.`;
+Writes to both services of an installation and reads from them for this many seconds, while you break something. Then reads
+all acknowledged values back, and shows which were lost, which requests failed, and for how long. The environment names the
+services, and tokens that may create a mount and an organization: SECRETS_ADDR, SECRETS_TOKEN, WORKSPACES_ADDR,
+WORKSPACES_TOKEN.`;
 
 const writersOfEach = 4;
 const readersOfEach = 2;
 const patienceMs = 10_000;
-/** The first requests may meet services that have just started. */
+/** The first requests are retried for longer, because the services may have just started. */
 const firstPatienceMs = 60_000;
 /**
  * How long to retry reading a value after the end. A value that still cannot be read is reported as unread, not as lost
  * or stored.
  */
 const readBackMs = 600_000;
-/** A caller's pause between requests: this is not a measurement of speed. */
+/** A caller's pause between requests. There is a pause because this is not a measurement of speed. */
 const pauseMs = 20;
 
 /** A service, and how to write a numbered value there and read it again. */
@@ -177,7 +178,7 @@ async function watch(side: Side, endMs: number): Promise<Record<string, unknown>
 }
 
 runProgram(usage, async ([seconds]) => {
-  if (!(Number(seconds) > 0)) throw new Error('how many SECONDS?');
+  if (!(Number(seconds) > 0)) throw new Error('SECONDS must be a number greater than 0');
   const endMs = Date.now() + Number(seconds) * 1000;
   const reports = await Promise.all(sides(`watch-${Date.now()}`).map((side) => watch(side, endMs)));
   process.stdout.write(`${JSON.stringify(reports, undefined, 2)}\n`);

@@ -5,8 +5,8 @@ export interface ServiceListener {
   /** The addresses that clients use. */
   readonly publicUrls: readonly string[];
   /**
-   * The service treats requests from a trusted address as requests of its proxy. Runs send requests from the addresses
-   * of their machine.
+   * Whether the service takes every request from a trusted address for one from its proxy. Such an address may be one
+   * of this machine, and runs on it send from there.
    */
   readonly trustsAddresses: boolean;
   readonly metrics?: { readonly host: string; readonly port: number } | undefined;
@@ -17,7 +17,7 @@ export interface ServiceListener {
  * has the same port.
  */
 export function closedToRuns({ host, port, publicUrls, trustsAddresses, metrics }: ServiceListener): string[] {
-  // A free port cannot be a public address.
+  // Port 0 means any free port, which cannot be in a public address.
   const isPublic = port === 0 || publicUrls.some((url) => portOf(url) === port);
   return [
     ...(isPublic && !trustsAddresses ? [] : [place(host, port)]),

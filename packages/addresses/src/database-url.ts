@@ -1,6 +1,6 @@
 /**
- * The reason why a string is not the URL of a PostgreSQL database; undefined if it is one. The reason never quotes the
- * string, because it may contain a password. With `database: 'any'`, the URL of a server is also accepted.
+ * The reason why a string is not the URL of a PostgreSQL database; undefined if it is valid. The reason never quotes
+ * the string, because it may contain a password. With `database: 'any'`, the URL of a server is also accepted.
  */
 export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return 'is not a postgresql:// address';

@@ -18,7 +18,8 @@ const escaped = (text: string): string =>
 /**
  * The page itself. All addresses are relative, so that it works below a path that a proxy puts in front.
  *
- * The token's field is not a password field, and has no name, because browsers offer to save the values of such fields.
+ * The field for the token is not a password field and has no name, because browsers offer to save passwords and named
+ * fields.
  */
 export function markup({ title, document, server, header, prefix, namespaceHeader }: ApiPageOptions, files: string[]) {
   const data = Object.entries({ document, server, header, prefix, namespaceHeader: namespaceHeader ?? '' })

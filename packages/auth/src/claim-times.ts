@@ -14,8 +14,8 @@ export interface Leeways {
 export const usualLeeways: Leeways = { skew: 60, expiration: 150, notBefore: 150 };
 
 /**
- * Checks when a token is valid. A token with only an issue time is valid for a leeway after it; a token without any
- * time claim is refused.
+ * Throws unless a token is valid now. A token without `exp` is valid for `expiration` seconds after it was issued; a
+ * token without any time claim is refused.
  */
 export function checkTimes(claims: Claims, { skew, expiration, notBefore }: Leeways, nowMs: number): void {
   const [iat, nbf, exp] = (['iat', 'nbf', 'exp'] as const).map((name) => numericDate(claims, name));

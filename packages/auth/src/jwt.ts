@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { type Claims, type SignatureCheck, verifySignature } from './signature';
 
-/** What a signed token must satisfy. */
+/** The requirements for a signed token. */
 export interface JwtCheck extends SignatureCheck {
   readonly issuer: string;
   readonly audience: string;

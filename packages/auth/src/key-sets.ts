@@ -64,7 +64,7 @@ const maxKeys = 200;
 export class KeySets {
   private readonly cache = new Map<string, KeySet>();
   private readonly underWay = new Map<string, Promise<KeySet>>();
-  /** When each source was recently fetched because the cached keys did not match. */
+  /** The times of recent fetches of each source that were made because the cached keys did not match. */
   private readonly misses = new Map<string, readonly number[]>();
   private readonly failed = new Map<string, { atMs: number; error: unknown }>();
 

@@ -23,7 +23,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface SignatureHeader {
   readonly algorithm: JwtAlgorithm;
   readonly kid: string | undefined;
-  /** None of the known keys made the signature: the issuer may have replaced a key under the same id. */
+  /** True if none of the known keys made the signature. The issuer may have replaced a key and kept its id. */
   readonly unverified?: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
   /** The public keys that may have made the signature; none if the issuer has no suitable key. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
-  /** Parses the claims. Set this if doubles are not exact enough for their numbers. */
+  /** Parses the claims. Set this if their numbers need more precision than a double has. */
   readonly parse?: (text: string) => unknown;
   /** The maximum length of a token in characters; default 65,536. */
   readonly longest?: number;
@@ -66,7 +66,7 @@ export async function verifySignature(token: string, check: SignatureCheck): Pro
     const others = (await fitting(true)).filter((key) => !keys.includes(key));
     if (!others.some(isSigner)) throw denied('failed to verify signature of jwt');
   }
-  // Exact parsing costs more than the signature, so claims of unverified tokens are not parsed exactly.
+  // Exact parsing costs more than verifying the signature, so it is done only for verified tokens.
   return check.parse ? object(body, check.parse) : plain;
 }
 

@@ -9,7 +9,8 @@ interface TurnLimits {
 
 /**
  * Runs a few pieces of work at the same time. Others wait in order of arrival. Throws `limited`, with `what` in its
- * message, if the queue or the wait is too long. For work that takes threads or connections that others also need.
+ * message, if the queue or the wait is too long. Use it for work that occupies threads or connections that other work
+ * also needs.
  */
 export class WorkTurns {
   private running = 0;

@@ -24,7 +24,7 @@ export interface ConsoleHostOptions {
   onFault(error: unknown, req: IncomingMessage): void;
 }
 
-/** Bodies here are a few names and passwords. */
+/** Bodies contain only a few names and passwords. */
 const maxBodyBytes = 64 * 1024;
 
 /**

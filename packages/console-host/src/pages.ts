@@ -11,7 +11,7 @@ const policy = contentPolicy({
   'font-src': "'self'",
   'form-action': "'self'",
   'require-trusted-types-for': "'script'",
-  // Allowed scripts may not create a policy that bypasses this.
+  // The page's own scripts may not create a policy that bypasses this, either.
   'trusted-types': "'none'",
 });
 

@@ -9,7 +9,7 @@ import type { From } from './sessions';
 
 const root = '/ui/sign-in/';
 const providerPath = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
-/** Forms are small: a logout token lists no groups. */
+/** Forms are small, because a logout token contains no list of groups. */
 const maxFormBytes = 64 * 1024;
 
 /** The dependencies of these routes. */

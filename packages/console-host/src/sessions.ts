@@ -14,7 +14,9 @@ export interface NewSession {
 export interface Sessions {
   /** Returns the data for the sign-in page: methods, other addresses, state of the service. */
   config(): Promise<SessionView>;
-  /** Checks credentials and creates a session. An issue at `code` asks for a second factor. */
+  /**
+   * Checks credentials and creates a session. A refusal with an issue at `code` means that a second factor is required.
+   */
   signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;
   /** Undefined if it has ended. */
   show(id: string): Promise<SessionView | undefined>;
@@ -27,6 +29,6 @@ export interface Sessions {
 export interface From {
   readonly address: string;
   readonly requestId: string;
-  /** Binds passkey challenges to this browser, if it has requested one. */
+  /** The secret that binds passkey challenges to this browser; undefined if it has requested none. */
   readonly browser?: string | undefined;
 }

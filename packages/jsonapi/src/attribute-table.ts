@@ -10,7 +10,7 @@ type When = 'anytime' | 'required' | 'create';
 interface AttributeOptions {
   /** The only edition that accepts and shows it. */
   readonly edition?: string;
-  /** Its alias, or the aliases of parts of it. */
+  /** Its alias, or the aliases of its parts. */
   readonly alias?: string | Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ type Fitting<Item, Shown extends z.ZodType> = {
 }[keyof Item] &
   string;
 
-/** Initial values of columns; unknown columns are refused. */
+/** Initial values of columns. An unknown column is a type error. */
 type Initial<Item, C> = { [K in keyof C]: K extends keyof Item ? Item[K] : never };
 
 /** Builders for the rows of an attribute table. The compiler checks each row against the columns of `Item`. */

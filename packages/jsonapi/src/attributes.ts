@@ -1,17 +1,18 @@
 import { z } from 'zod';
 
 /**
- * Aliases of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside.
+ * Aliases of attributes that existing clients need, such as `'infra-version': 'other-name'`. `permissions.x` means the
+ * member `x` of `permissions`.
  */
 export type Aliases = Readonly<Record<string, string>>;
 
 /** The attributes of a resource, by wire name: the serializer returns them, and the OpenAPI document lists them. */
 export type AttributeShape = Readonly<Record<string, z.ZodType>>;
 
-/** What a serializer must return for its declared attributes. */
+/** The type that a serializer must return for its declared attributes. */
 export type AttributesOf<S extends AttributeShape> = Untouched<z.input<z.ZodObject<S>>>;
 
-/** What a serializer must return for one attribute. */
+/** The type that a serializer must return for one attribute. */
 export type AttributeValue<S extends z.ZodType> = Untouched<z.input<S>>;
 
 /** Read-only, so that read-only values may be shown, too. */
@@ -47,11 +48,11 @@ export const whole = z.number().meta({ type: 'integer' });
 export const instant = z.custom<Date | string>().meta({ type: 'string', format: 'date-time' });
 /** Any JSON value, null included. */
 export const anything = z.unknown();
-/** Times by the event that happened. */
+/** Times, each under the name of its event. */
 export const timestamps = z
   .custom<unknown>()
   .meta({ type: 'object', nullable: true, additionalProperties: { type: 'string', format: 'date-time' } });
-/** A value from a closed list, for values whose type is wider than the list. */
+/** A value from a closed list. Use it for values whose type allows more than the list. */
 export const choice = (values: readonly string[]) => z.string().meta({ enum: [...values] });
 
 /** The JSON schema of declared attributes; aliases appear next to the main names. */

@@ -222,15 +222,15 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   aliases?: Aliases;
   /** Other values of `data.type` that existing clients send. */
   otherTypes?: readonly string[];
-  /** Some clients send no type, or an empty one. */
+  /** Accepts a missing or empty type, which some clients send. */
   untyped?: boolean;
   /** An absent body, or one without attributes, is accepted. */
   optional?: boolean;
   /** Attributes that only one edition has; the others ignore them like unknown keys. */
   editions?: Readonly<Record<string, string>>;
   /**
-   * Attributes (`a.b` reaches inside) and relationships of features that do not exist, and why: refused with their
-   * pointer, unless they are empty.
+   * Attributes and relationships of features that do not exist, each with the reason. `a.b` means the member `b` of
+   * `a`. A value that is not empty is refused with its pointer.
    */
   unserved?: Readonly<Record<string, string>>;
 }
@@ -275,7 +275,7 @@ const asksForNothing = (value: unknown): boolean =>
   value === '' ||
   (typeof value === 'object' && Object.values(value).every(asksForNothing));
 
-/** The unsupported features that a document asks for, under the names that were sent. */
+/** Issues for the unsupported features that a document requests, under the names that were sent. */
 function unservedIssues(
   unserved: readonly (readonly [string, string])[],
   attributes: Readonly<Record<string, unknown>>,
@@ -424,7 +424,8 @@ export function issuesAt(index: number, { issues, message }: Refusal): Issue[] {
 }
 
 /**
- * Changes of several resources of a type at once: `{"data":[{"type","id","attributes"}]}`, each of them at most once.
+ * Changes of several resources of a type at once: `{"data":[{"type","id","attributes"}]}`. Each resource may be in the
+ * list only once.
  */
 export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: string; value: T }[]> {
   return {
@@ -459,8 +460,8 @@ export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: s
 }
 
 /**
- * A few attributes of an action, at the top level of the body or in a document of any type; or no body. If an attribute
- * is in both places, the values must be equal.
+ * The body of an action with a few attributes, either at the top level or in a document of any type. The body may be
+ * absent. If an attribute is in both places, the values must be equal.
  */
 export function bare<A extends Record<string, z.ZodType>>(
   attributes: A,
@@ -476,7 +477,7 @@ export function bare<A extends Record<string, z.ZodType>>(
     parse(raw) {
       const body = requireObject(raw, ['data']);
       const data = requireObject(body.data, ['data']);
-      // Actions have no relationships, but a value that is not an object is refused as everywhere.
+      // Actions have no relationships, but as in every document, the value must be an object.
       requireObject(data.relationships, ['data', 'relationships']);
       const wrapped = requireObject(data.attributes, at);
       const twice = Object.keys(attributes).filter(

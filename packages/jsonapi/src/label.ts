@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Letters, marks, digits, punctuation, symbols, the plain space, and the joiners that scripts and emoji are written
- * with.
+ * Any character except letters, marks, digits, punctuation, symbols, the plain space, and the joiners in some scripts
+ * and in emoji.
  */
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]/u;
 

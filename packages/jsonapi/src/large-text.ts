@@ -9,15 +9,15 @@ const backslash = 0x5c;
 export class LargeText {
   constructor(readonly bytes: Uint8Array) {}
 
-  /** Its replacement when a body is logged. It distinguishes different bodies. */
+  /** The replacement in a logged body. It differs if the texts differ. */
   toJSON(): object {
     return { sha256: createHash('sha256').update(this.bytes).digest('hex') };
   }
 }
 
 /**
- * Parses JSON. Long strings become `LargeText` and are never JavaScript strings, which would take twice as much
- * additional memory for a long time. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
+ * Parses JSON. Long strings become `LargeText`, because a JavaScript string would take twice as much additional memory
+ * for a long time. Throws the errors of `parse`, and a TypeError for bytes that are not UTF-8.
  */
 export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);

@@ -6,10 +6,7 @@ export interface Page {
   number: number;
   size: number;
   offset: number;
-  /**
-   * The page begins after this item, in the format of `cursorOf`; empty for the first page. If set, `number` is
-   * ignored.
-   */
+  /** The item before the page, in the format of `cursorOf`; empty for the first page. If set, `number` is ignored. */
   after?: string;
 }
 
@@ -85,7 +82,7 @@ export interface Cursor {
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**
- * The position in `page[after]`, which is a string of `cursorOf` or the id of an item; undefined for the start of the
+ * The position in `page[after]`, which is a result of `cursorOf` or the id of an item; undefined for the start of the
  * list. `find` returns the sort value of an item. Throws `malformed` if the item does not exist.
  */
 export async function cursorAt(

@@ -33,7 +33,7 @@ export class Query {
     return new Query(entries);
   }
 
-  /** The value, or undefined when absent or blank. */
+  /** The value; undefined if it is absent or blank. */
   get(name: string): string | undefined {
     const value = this.entries.get(name)?.trim();
     return value === '' ? undefined : value;

@@ -13,8 +13,8 @@ type TypeOf<T, View> = { of(item: T, view: View): string }['of'];
 type RelationshipsFor<T, View, R extends RelationShape> = { of(item: T, view: View): RelationshipsOf<R> }['of'];
 
 /**
- * How a resource is serialized, under wire names. These are methods so that a list may hold specs of different
- * resources.
+ * How a resource is serialized, under wire names. Its functions are declared as methods, so that a list can contain
+ * specs of different resources.
  */
 export interface SerializerSpec<
   T,
@@ -143,7 +143,7 @@ export interface Relation<R extends Relationship = Relationship> {
   readonly names: 'one' | 'many' | 'nothing';
   readonly types: readonly string[];
   readonly optional?: true;
-  /** What the serializer must return. Only for the compiler. */
+  /** The type that the serializer must return. It exists only for the compiler. */
   readonly shown?: R;
 }
 
@@ -155,7 +155,7 @@ type Sometimes<R extends RelationShape> = {
   [K in keyof R]: R[K] extends { readonly optional: true } ? K : never;
 }[keyof R];
 
-/** What a serializer must return for its declared relationships. */
+/** The type that a serializer must return for its declared relationships. */
 export type RelationshipsOf<R extends RelationShape> = {
   [K in Exclude<keyof R, Sometimes<R>>]: Shown<R[K]>;
 } & { [K in Sometimes<R>]?: Shown<R[K]> };
@@ -165,7 +165,9 @@ export function hasOne<T extends string>(...types: T[]): Relation<ToOne<T>> {
   return { names: 'one', types };
 }
 
-/** Like `hasOne`, for a type that is stored as text: one from a list, or any type if the list is empty. */
+/**
+ * Like `hasOne`, for a resource whose type is stored as text. The type is in the list; an empty list allows any type.
+ */
 export function hasOneOf(types: readonly string[] = []): Relation<ToOne<string>> {
   return { names: 'one', types };
 }

@@ -8,7 +8,10 @@ export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 }
 
-/** Thrown when a value was sealed under a key version this keyring does not hold, as after a rotation elsewhere. */
+/**
+ * Thrown when a value was sealed under a key version that this keyring does not have, for example because another node
+ * has rotated the keys.
+ */
 export class UnknownKeyVersion extends Error {
   override readonly name = 'UnknownKeyVersion';
   constructor(readonly version: number) {

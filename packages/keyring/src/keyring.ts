@@ -65,7 +65,7 @@ export class Keyring {
     return keyring;
   }
 
-  /** The keyring as it may be stored: all its keys, encrypted with the seal key. */
+  /** The keyring in the form in which it may be stored: all its keys, encrypted with the seal key. */
   wrap(sealKey: Uint8Array): Buffer {
     const parts = [this.index().export()];
     for (const [version, key] of this.keys) {
@@ -166,7 +166,7 @@ export class Keyring {
     return Buffer.from(hkdfSync('sha256', this.index(), '', `keystead ${purpose}`, KEY_BYTES));
   }
 
-  /** Erases all keys, for example when a service is sealed; every later use throws. */
+  /** Erases all keys, for example when a service is sealed. Every later use of the keyring throws. */
   destroy(): void {
     this.keys.clear();
     this.purposes.clear();

@@ -24,8 +24,8 @@ export interface SealKeys {
 }
 
 /**
- * Reads the seal keys: 32 bytes each, as 64 hexadecimal digits or in base64.
- * Throws an error of one line that names the source and never shows the key.
+ * Reads the seal keys. Each has 32 bytes, as 64 hexadecimal digits or in base64. Throws an error of one line that names
+ * the source and never shows the key.
  */
 export function readSealKeys(source: SealKeySource): SealKeys {
   const current = readOne('seal key', source.value, source.file);

@@ -3,7 +3,8 @@ import { during, type TraceSpan } from '@keystead/tracing';
 
 /**
  * An outside system did not answer, or only a proxy in front of it answered. The request itself may be correct. So
- * background work retries for a long time without counting failures, and soon after the system answers again.
+ * background work does not count this as a failure. It retries for a long time, and soon after the system answers
+ * again.
  */
 export class Unreachable extends Refusal {
   readonly unreachable = true;
@@ -13,8 +14,8 @@ export class Unreachable extends Refusal {
 }
 
 /**
- * An outside system must not be called for `restMs`: it throttles us, or has not answered for a while. The call was not
- * sent. Background work waits that long and counts no failure.
+ * An outside system must not be called for `restMs`, because it throttles us or has not answered for a while. The call
+ * was not sent. Background work waits for this time and does not count a failure.
  */
 export class NotNow extends Unreachable {
   constructor(

@@ -24,7 +24,7 @@ export interface OutsideRequest {
    * checked when the connection is made.
    */
   readonly reach?: Reach;
-  /** With `reach`: resolves the host instead of the system's resolver. */
+  /** With `reach`: resolves the host, in place of the system's resolver. */
   readonly resolve?: Resolve;
   /** With `reach`: accepts any certificate, because the answer itself proves who sent it. */
   readonly anyCertificate?: boolean;
@@ -55,7 +55,7 @@ export function outsideCall(
   return during('outside', who, undefined, (span) => call(who, url, withTrace(request, span), timeoutMs));
 }
 
-/** Adds the headers by which the called system joins the trace of the call. */
+/** Adds the headers that let the called system join the trace of the call. */
 function withTrace(request: OutsideRequest, span: TraceSpan | undefined): OutsideRequest {
   return span ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request;
 }
@@ -64,7 +64,7 @@ async function call(who: string, url: string, request: OutsideRequest, timeoutMs
   const end = AbortSignal.timeout(timeoutMs);
   try {
     return await send(url, request, end).catch((error: NodeJS.ErrnoException & { reused?: boolean }) => {
-      // A kept-alive connection may have been closed at this very moment, before any answer.
+      // The system may have closed a kept-alive connection just before it received the request.
       if (error.reused && error.code === 'ECONNRESET') return send(url, request, end);
       throw error;
     });
@@ -96,7 +96,7 @@ export class OutsideCalls {
   }
 }
 
-/** Custom JSON media types are accepted, too: some servers refuse to send a key set as plain JSON. */
+/** Also accepts other media types, because some servers refuse to send a key set as plain JSON. */
 const preferred = 'application/json, */*;q=0.5';
 
 function send(

@@ -9,7 +9,7 @@ const supportedAlgorithmIDs = [-8, -7, -257];
 /** The maximum number of passkeys of one account. */
 export const mostPasskeys = 20;
 
-/** The data to create challenges and to verify answers. */
+/** The data for creating challenges and verifying answers. */
 export interface PasskeyParts {
   /** The URL of the service for users. A passkey is bound to its host. */
   readonly publicUrl: string;
@@ -165,7 +165,7 @@ async function withoutAttestation(answer: NewPasskeyAnswer): Promise<Registratio
 export interface VerifiedAnswer<T> {
   readonly passkey: T;
   readonly counter: number;
-  /** When its challenge was made. */
+  /** The time at which its challenge was created. */
   readonly askedAtMs: number;
 }
 

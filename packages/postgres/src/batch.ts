@@ -8,7 +8,10 @@ export interface Batching<Item> {
   readonly inFlight: number | (() => number);
   /** The maximum number of items in a batch. */
   readonly most?: number;
-  /** Chooses the next batch. Default: the oldest items. Empty while all waiting items must wait for a running batch. */
+  /**
+   * Chooses the next batch. Default: the oldest items. Returns an empty list while all waiting items must wait for a
+   * running batch.
+   */
   take?(waiting: readonly Item[]): readonly Item[];
   /** Does the work and settles each item. Never rejects. */
   run(batch: readonly Item[]): Promise<void>;
@@ -80,8 +83,8 @@ export class BatchScheduler<Item> {
   private isFull(): boolean {
     const { inFlight } = this.batching;
     if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
-    // While a batch is running, only a batch of this size is sent, because a small batch costs each request more than
-    // it saves in waiting.
+    // While a batch is running, the next one is sent only if it is as large as the last, because a smaller batch costs
+    // each request more than it saves in waiting.
     return this.underWay > 0 && this.waiting.length < this.latest;
   }
 

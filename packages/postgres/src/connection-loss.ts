@@ -46,7 +46,7 @@ export const codeOf = ({ code, meta }: Thrown): unknown => meta?.driverAdapterEr
 export function isConnectionLoss(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, syscall, message, errors, cause, meta } = error as Thrown;
-  // The message for the missing socket of a server that is not running. Other files may be missing for other reasons.
+  // The socket of a server that is not running is missing. Other missing files have other causes.
   if (code === 'ENOENT')
     return syscall === 'connect' || (typeof message === 'string' && message.includes('connect ENOENT'));
   if (LOST_KINDS.has(String(meta?.driverAdapterError?.cause?.kind))) return true;

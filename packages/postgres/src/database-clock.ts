@@ -13,7 +13,7 @@ export interface DatabaseClockOptions {
 export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
 /**
- * The time of the database, without a query each time. All nodes of an installation use the same clock, so a jump of
+ * The time of the database, without a query for each reading. All nodes of an installation use this clock, so a jump of
  * one machine's clock has no effect. A comparison corrects this clock only by the error that the response proves. If
  * the machine and the database disagree, either may be right. In this case `trouble` describes the problem, and nothing
  * may be revoked or deleted.
@@ -53,7 +53,7 @@ export class DatabaseClock {
       const answeredMs = this.steady();
       const within = (value: number) => Math.min(Math.max(value, databaseMs - answeredMs), databaseMs - askedMs);
       this.offsetMs = within(this.offsetMs);
-      // Uses only the part of the difference that cannot be due to the duration of the response.
+      // Uses only the part of the difference that the duration of the query cannot explain.
       const machineMs = this.machine() - answeredMs;
       this.apartMs = machineMs - within(machineMs);
       this.tell();

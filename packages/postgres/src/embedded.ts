@@ -299,7 +299,7 @@ function freePort(): Promise<number> {
   });
 }
 
-// The line about the port explains more than the fatal error after it.
+// If the port is taken, the line about the port explains more than the fatal error after it.
 const firstFatal = (text: string) =>
   /LOG:\s+(could not bind.*)/.exec(text)?.[1] ?? /(?:FATAL|PANIC):\s+(.*)/.exec(text)?.[1];
 const lastLine = (text: string) => text.trim().split('\n').at(-1) || undefined;

@@ -7,7 +7,7 @@ export interface LargeValue {
   readonly where: Readonly<Record<string, string | number>>;
 }
 
-/** Short enough for a message of the server to fit into one read from its socket. */
+/** Short enough that a message from the server fits into one read from its socket. */
 const pieceBytes = 32 * 1024;
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
 /** Signature, flags, and the length of an unused extension. */
@@ -30,8 +30,8 @@ class CopyOut extends pg.Query {
 
 /**
  * Reads a bytea value in binary format, in short pieces that are copied as they arrive; undefined if the row does not
- * exist. In an ordinary query, a value takes fourteen times its length: twice as hexadecimal digits, and the rest for
- * growing buffers.
+ * exist. In an ordinary query, a value takes memory of fourteen times its length: twice for hexadecimal digits, and the
+ * rest for growing buffers.
  */
 export async function readLargeValue(pool: pg.Pool, value: LargeValue): Promise<Buffer | undefined> {
   const assembly = new Assembly();

@@ -62,9 +62,9 @@ interface AppliedRow {
 
 /**
  * Applies the migrations that a database lacks, in order, and records them in Prisma's own table, so that the official
- * commands and this runner agree. One process works at a time. The others wait and then have nothing to do. `unknown`
- * are migrations of a newer version. Without `allowNewer` they are refused before anything is changed. Throws
- * `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
+ * commands and this runner agree. Only one process applies them at a time. The others wait, and then find nothing left
+ * to apply. `unknown` are migrations of a newer version. Without `allowNewer` they are refused before anything is
+ * changed. Throws `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
   const migrations = readMigrations(options.dir);
@@ -260,7 +260,7 @@ function recordsOf({ name, checksum }: Migration) {
   };
 }
 
-/** Records a failed migration as rolled back, so that the next start tries it again. */
+/** Records a failed migration as rolled back. The next start then tries it again. */
 async function recordFailure(client: pg.Client, values: string, logs: string): Promise<void> {
   // The database may be unavailable. Only the first error is reported.
   await client

@@ -41,7 +41,7 @@ const ANSWER_MS = 5000;
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is replaced
  * at the next use, so the service survives a restart of its database. A connection is also replaced if its server does
  * not even report a timeout, for example because the network drops packets. A connection to a standby is refused unless
- * requested, because its answers would be outdated.
+ * `standby` is set, because its answers may be outdated.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
@@ -78,7 +78,7 @@ export function createPool(options: PoolOptions): pg.Pool {
 function settingsOf({ planOnce, throughIndexes, standby }: PoolOptions): string {
   const settings = [
     ...(planOnce ? ['plan_cache_mode = force_generic_plan'] : []),
-    // Without an index, PostgreSQL 15 to 17 estimate such a high cost for the plan that they would compile it first.
+    // If no index fits, PostgreSQL 15 to 17 estimate such a high cost for the plan that they would compile it first.
     ...(throughIndexes ? ['enable_seqscan = off', 'jit = off'] : []),
     // On a primary and on a standby.
     ...(standby ? ['default_transaction_read_only = on'] : []),

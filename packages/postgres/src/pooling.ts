@@ -6,7 +6,7 @@ class PooledByTransaction extends Error {
   override readonly name = 'PooledByTransaction';
 }
 
-/** How many times to check: connections of others may take the server connection in between. */
+/** The number of checks. One check is not enough, because another client may take the server connection in between. */
 const LOOKS = 3;
 
 const pidOf = async (client: pg.ClientBase): Promise<number> =>

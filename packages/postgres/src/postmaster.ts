@@ -29,7 +29,7 @@ export function readPostmaster(dataDir: string): Postmaster | undefined {
 
 /**
  * Finds the living server of a data directory. After a crash of the machine, the process id in the file may belong to
- * another process, and PostgreSQL would refuse to start: such a file is removed.
+ * another process. PostgreSQL would then refuse to start, so such a file is removed.
  */
 export function findPostmaster(dataDir: string): Postmaster | undefined {
   const found = readPostmaster(dataDir);
@@ -50,7 +50,7 @@ export function isAlive(pid: number): boolean {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
   } catch {
-    // Not Linux, or the process has ended since the first check: then the next check finds out.
+    // Either this is not Linux, or the process has just ended and the next check will notice it.
     return true;
   }
 }

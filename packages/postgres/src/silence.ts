@@ -16,9 +16,9 @@ export interface Wait {
 }
 
 /**
- * Detects that a database has stopped answering, for example because it is frozen or the network drops packets: no
- * response has arrived for a while although there were always open requests. Time in which this process itself was
- * blocked is not counted.
+ * Detects that a database has stopped answering, for example because it is frozen or the network drops packets. This is
+ * the case if there have been open requests for a while and no response has arrived. Time during which this process
+ * itself was blocked is not counted.
  */
 export class Silence {
   private silentMs = 0;

@@ -21,7 +21,10 @@ export function watchPool(pool: pg.Pool): void {
   }) as pg.Pool['query'];
 }
 
-/** The pool's own work, without its callbacks, which run in the context of the caller that returned the connection. */
+/**
+ * Runs the pool's own query. Does not use the pool's callbacks, because they run in the context of the caller that
+ * returned the connection.
+ */
 async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   const client = await pool.connect();
   try {

@@ -21,7 +21,7 @@ export type RefusalKind =
   | 'timeout'
   | 'cap-exceeded';
 
-/** The HTTP status of each kind, unless clients expect another. */
+/** The HTTP status of each kind, unless clients expect another status. */
 export const usualStatus: Readonly<Record<RefusalKind, number>> = {
   malformed: 400,
   unauthenticated: 401,

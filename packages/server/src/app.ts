@@ -55,8 +55,8 @@ function responseClass(app: express.Express) {
     override writeHead(...args: unknown[]): this {
       // Measured at the start of the response, because a long response, or a slow client, does not make a request slow.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
-      // A refusal, however it comes about, is often written before the body has been read. Without this, a client could
-      // send as much as it likes.
+      // A refusal is often written before the body has been read. Without this, a client could then send a body of any
+      // size.
       if (!this.req.complete && isTooLongToDiscard(this.req)) this.shouldKeepAlive = false;
       return (super.writeHead as (...args: unknown[]) => this).apply(this, args);
     }

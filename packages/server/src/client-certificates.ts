@@ -63,7 +63,7 @@ function readConnection(socket: TLSSocket): Buffer[] {
 
 function ofHeader({ headersDistinct }: IncomingMessage, name: string): Buffer[] {
   const [text = '', ...others] = headersDistinct[name] ?? [];
-  // A proxy that does not replace the client's header would append its own.
+  // The header is there twice if a proxy does not replace the client's header but adds its own.
   if (others.length > 0) throw new BadClientCertificate(`${name} was sent more than once`);
   if (text === '') return [];
   if (!text.startsWith(':')) return fromPem(text, name);
@@ -80,7 +80,8 @@ function fromPem(escaped: string, name: string): Buffer[] {
     const pieces = decodeURIComponent(escaped).split(end, most + 2);
     const rest = pieces.pop()!;
     if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is not a PEM');
-    // OpenSSL skips text before a certificate. A comma there means that a proxy appended its header to the client's.
+    // OpenSSL skips text before a certificate. A comma in this text means that a proxy appended its own header to the
+    // client's.
     if (!pieces.every((piece) => piece.trimStart().startsWith(begin))) throw new Error('this is more than PEM');
     return pieces.map((piece) => new X509Certificate(piece + end).raw);
   } catch {
@@ -97,7 +98,7 @@ function fromBinary(text: string, name: string): Buffer {
     const { raw } = new X509Certificate(der);
     if (raw.equals(der)) return raw;
   } catch {
-    // Reported below.
+    // The error below reports it.
   }
   throw new BadClientCertificate(`${name} is not a certificate in the form of RFC 9440`);
 }

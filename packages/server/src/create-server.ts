@@ -21,7 +21,7 @@ export interface Limits {
   keepAliveSeconds?: number;
 }
 
-/** By status: content type and body of a refusal that is sent before Express gets the request. */
+/** Returns content type and body of a refusal with this status that is sent before Express gets the request. */
 export type ConnectionRefusal = (status: number, message: string) => { type: string; body: string };
 
 /** Options of `createServer`. */
@@ -35,7 +35,8 @@ type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
 /**
  * An HTTP or HTTPS server for an application made by `createApp`, with its request classes and limits. It does not
- * listen yet; `serve` and supertest make it listen. `handler` is called instead of the application and calls it.
+ * listen yet; `serve` and supertest make it listen. If `handler` is set, it is called instead of the application, and
+ * calls the application itself.
  */
 export function createServer(app: express.Express, options: ServerOptions = {}, handler: Handler = app): http.Server {
   const { headerBytes = 16 * 1024, requestSeconds = 300, keepAliveSeconds = 75 } = options.limits ?? {};

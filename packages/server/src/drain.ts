@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 
 const sweepMs = 25;
-/** The first request of a new connection may still be on its way. */
+/** A new connection is kept for this long, because its first request may still be on its way. */
 const freshMs = 1000;
 
 /** How a server shuts down. */
@@ -35,7 +35,7 @@ export function drainable(server: http.Server, leave?: () => void): (times: Drai
   });
   const closeIdle = (sparedMs: number) => {
     server.closeIdleConnections();
-    // Node counts a connection that has not sent a byte yet as busy.
+    // Node regards a connection as busy if it has not yet sent a byte.
     for (const [socket, sinceMs] of sockets) {
       if (socket.bytesRead === 0 && performance.now() - sinceMs >= sparedMs) socket.destroy();
     }

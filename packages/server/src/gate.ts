@@ -15,8 +15,8 @@ interface QueuedRequest {
 
 /**
  * Limits concurrency: a few callers run at the same time. Others queue, and are refused if the queue or the wait is too
- * long. For work that needs much memory. Callers with the same key (a token, a workspace) never get all places, so that
- * a slow caller does not block the rest.
+ * long. Use it for work that needs much memory. Callers with the same key (a token, a workspace) never get all places,
+ * so a slow caller does not block the others.
  */
 export class Gate {
   private inside = 0;
@@ -28,7 +28,7 @@ export class Gate {
     private readonly what: string,
   ) {}
 
-  /** The length of the line. */
+  /** The number of callers in the queue. */
   get waiting(): number {
     return this.line.length;
   }

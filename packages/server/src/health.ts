@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Whether a service can do its work now, and if not, why. */
+/** Whether a service can do its work now, and the reasons if it cannot. */
 export interface Readiness {
   ready: boolean;
   reasons: string[];

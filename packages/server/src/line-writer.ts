@@ -61,8 +61,8 @@ export class LineWriter implements DestinationStream {
  */
 export function standardOutputDescriptor(): number {
   try {
-    // As a bigint: otherwise Node 22 leaves "pipe" in an array that it also uses to resolve links, and then loads
-    // modules behind symbolic links twice, or does not find them.
+    // Asks for bigints. Otherwise Node 22 leaves the state of the pipe in an array that it also uses to resolve links,
+    // and then loads modules behind symbolic links twice or does not find them.
     if (!fs.fstatSync(1, { bigint: true }).isFIFO()) return 1;
     return fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
   } catch {

@@ -39,7 +39,7 @@ function askForAll(): Promise<string> {
   });
 }
 
-/** Collects the metrics of all processes, without those that do not answer in time. */
+/** Collects the metrics of all processes. Leaves out processes that do not answer in time. */
 export class Gathering {
   private readonly pending = new Map<string, (values: MetricValues) => void>();
 

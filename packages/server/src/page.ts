@@ -20,7 +20,7 @@ const strict = {
 
 /**
  * The content security policy of a page: nothing is loaded from other origins, no inline script runs, and no site may
- * frame it. `own` adds what a page needs, by directive.
+ * frame it. `additions` contains more sources for this page, by directive.
  */
 export function contentPolicy(additions: Readonly<Record<string, string>> = {}): string {
   const all: Readonly<Record<string, string>> = { ...strict, ...additions };

@@ -23,7 +23,7 @@ const LONGEST_WAIT_MS = 30_000;
 /**
  * Runs a service in one process, or in several behind the same port, which share state only through the database, like
  * nodes. The first process must listen before the others start, so that only it prepares the database. If it cannot
- * start, all processes end. A process that ends later is replaced, without effect on the connections of the others.
+ * start, all processes end. A process that ends later is replaced; the connections of the other processes stay open.
  * SIGTERM and SIGINT drain and end all processes; SIGHUP is passed to each. In the parent of several processes,
  * resolves with the exit code when they have ended. Otherwise resolves with undefined as soon as the service runs.
  */

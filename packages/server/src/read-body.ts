@@ -42,7 +42,7 @@ export interface BodyOptions {
   readonly limit: number;
   /** Reading pauses until `turn` resolves if the body has more than this many bytes, announced or received. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
-  /** 15 s of grace, and 128 KiB a second from then on. */
+  /** Default: 128 KiB a second, after the first 15 s. */
   readonly pace?: Pace;
 }
 
@@ -50,7 +50,8 @@ const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
 /**
- * A longer body of known length is read directly into one buffer: its pieces and the whole would take too much memory.
+ * A longer body of known length is read directly into one buffer. Collecting pieces and joining them would take twice
+ * the memory.
  */
 const inPlaceBytes = 128 * 1024;
 /** The maximum number of bytes that are read and discarded so that the client gets its answer. */
@@ -60,7 +61,7 @@ const discardedBytes = 64 * 1024 * 1024;
  * Reads a whole request body of at most `limit` bytes.
  *
  * A Content-Length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`, `BodyAborted`,
- * or what `turn` throws. Unless the client has disconnected, the rest of the body is then discarded as it arrives, so
+ * or the error of `turn`. Unless the client has disconnected, the rest of the body is then discarded as it arrives, so
  * that the response can be delivered.
  */
 export function readBody(req: IncomingMessage, { limit, large, pace = usualPace }: BodyOptions): Promise<Buffer> {
@@ -87,7 +88,7 @@ export function arrivedBody(req: IncomingMessage, limit: number): Buffer | undef
   const announced = req.headers['content-length'];
   if (announced === undefined) return req.headers['transfer-encoding'] === undefined ? nothing : undefined;
   const length = Number(announced);
-  // Also written `00`.
+  // The header may also be `00`.
   if (length === 0) return nothing;
   return length === req.readableLength && length <= limit ? (req.read() as Buffer) : undefined;
 }
@@ -196,8 +197,8 @@ class BodyReader {
   }
 
   /**
-   * Calls `late` when the body is too slow. After the body has waited for its turn, bytes received before the wait
-   * still count.
+   * Calls `late` when the body is too slow. If the body had to wait for its turn, the bytes from before the wait are
+   * included in the calculation.
    */
   private watch(late: () => void): void {
     this.begunMs = performance.now();

@@ -52,7 +52,7 @@ function clock(bindings: string): () => string {
   };
 }
 
-// There are few methods and routes, none from a caller.
+// The results are cached without a limit, because there are few methods and routes, and callers cannot add any.
 function targetTexts(): (method: string, route: string) => string {
   const texts = new Map<string, Map<string, string>>();
   return (method, route) => {

@@ -20,7 +20,7 @@ export interface JsonLimits {
 
 /**
  * Scans JSON before it is parsed, and cheaply refuses text that is nested too deeply or has too many values (of any
- * kind, at any depth). Returns whether it holds anything that may be a number. Throws `JsonTooMuch`.
+ * kind, at any depth). Returns whether it contains anything that may be a number. Throws `JsonTooMuch`.
  */
 export function scanJsonAtOnce(bytes: Uint8Array, limits: JsonLimits): boolean {
   const state = beginning();
@@ -86,8 +86,8 @@ const QUOTE = 34;
 const BACKSLASH = 92;
 
 /**
- * The position from which a string must be looked at again: the last character before the next quote, or before the
- * backslashes in front of it.
+ * The position from which a string must be scanned again: the last character before the next quote, or before the
+ * backslashes in front of that quote.
  */
 function lastBefore(bytes: Uint8Array, from: number): number {
   const quote = bytes.indexOf(QUOTE, from);

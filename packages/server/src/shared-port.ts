@@ -114,7 +114,7 @@ export class SharedPort {
     this.takers.push(by);
     const id = ++this.handed;
     this.untaken.set(id, { socket, by });
-    // Calls `gone` if the client or the process no longer exists.
+    // An error here only means that the client or the process no longer exists.
     socket.on('error', () => undefined);
     by.send({ type: 'port:connection', id } satisfies Message, socket, { keepOpen: true }, () => undefined);
   }

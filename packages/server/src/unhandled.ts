@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 
-/** Error codes of sockets and the resolver for failures of the other side or the network. */
+/** Error codes of sockets and of the resolver that mean a failure of the other side or of the network. */
 const OUTSIDE =
   /^(E(CONN|PIPE|TIMEDOUT|HOST|NET|ADDR|AI_|NOTFOUND|PROTO)|ERR_(SSL|TLS|HTTP2|STREAM|SOCKET)|UND_ERR|HPE_)/;
 

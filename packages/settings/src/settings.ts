@@ -244,9 +244,9 @@ export function readSettingFile(name: string, file: string, problems: string[]):
 }
 
 /**
- * Reads the settings that `own` matches from the environment. The settings in `fromFile` may be given as `<name>_FILE`
- * instead. A name that is neither in `settings` nor matched by `others` is added to `problems`. The caller adds its own
- * problems and throws `BadConfig` if there are any. Throws `BadConfig` for invalid values.
+ * Reads the settings from the environment variables whose names match `own`. The settings in `fromFile` may be given as
+ * `<name>_FILE` instead. A name that is neither in `settings` nor matches `others` is added to `problems`. Throws
+ * `BadConfig` for invalid values. Otherwise the caller adds its own problems and throws `BadConfig` if there are any.
  */
 export function readSettings<S extends z.ZodObject>(
   settings: S,

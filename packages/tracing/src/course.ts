@@ -9,7 +9,7 @@ export type TimeUse = 'waiting' | 'database' | 'outside' | 'asked';
 
 /** Watched work in progress: a request, a run, or a batch for several callers. */
 export class Course {
-  /** Milliseconds by phase. Parallel phases each count fully. */
+  /** Milliseconds by phase. Phases that run in parallel are each counted in full. */
   readonly spentMs: Record<TimeUse, number> = { waiting: 0, database: 0, outside: 0, asked: 0 };
   private ended = false;
 
@@ -95,7 +95,7 @@ export async function step<T>(name: string, attributes: Attributes | undefined, 
   }
 }
 
-/** The course that requested work for later, and how long it has waited. */
+/** A course that has requested work, and the time since it began to wait for it. */
 export interface Asked {
   readonly course: Course;
   readonly sinceMs: number;

@@ -10,7 +10,7 @@ export interface TraceParent {
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const nothing = /^0+$/;
 
-/** Reads the header of W3C Trace Context, level 1, also of later versions; undefined if it is malformed. */
+/** Reads the header of W3C Trace Context, level 1 or later; undefined if it is malformed. */
 export function readTraceparent(text: string | undefined): TraceParent | undefined {
   if (text === undefined || text.length > 512) return undefined;
   const [, version, traceId = '', spanId = '', flags = '', rest] = form.exec(text) ?? [];
@@ -19,7 +19,10 @@ export function readTraceparent(text: string | undefined): TraceParent | undefin
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** A span for a trace that the caller started but does not record: it is passed on, and not recorded here either. */
+/**
+ * A span for a trace that the caller started but does not record. Its ids are passed on to outside systems, and it is
+ * not recorded here either.
+ */
 export function passedOn({ traceId, spanId }: TraceParent): TraceSpan {
   const span: TraceSpan = {
     traceId,

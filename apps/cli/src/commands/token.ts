@@ -178,7 +178,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     examples: ['print token'],
     run({ settings, output }) {
       const token = findToken(settings);
-      if (!token) throw new Problem('there is no token: keystead login');
+      if (!token) throw new Problem('there is no token: run keystead login');
       if (output.forPrograms) output.show(token);
       else output.line(token);
     },

@@ -6,14 +6,14 @@ import { isWorthAskingAgain, isWorthRepeating, waitOf } from './patience';
 import { type Objection, Refused } from './refused';
 import type { RemoteResource } from './resource';
 
-/** The visible part of a list. */
+/** The items of a list that the server returned. */
 export interface Listing {
   items: RemoteResource[];
   /** The list does not exist, or the token may not see it. Responses do not distinguish the two. */
   absent: boolean;
   /** The server has no such lists at all, for any owner. */
   unknown: boolean;
-  /** How many items it did not return on any page. */
+  /** The number of items that were on no page, although the server counted them. */
   withheld: number;
 }
 
@@ -23,7 +23,7 @@ interface JsonApiDocument {
   meta?: { pagination?: { 'next-page'?: number | null; 'total-pages'?: number; 'total-count'?: number } };
 }
 
-/** The part of an OpenAPI document for bodies of creates. */
+/** The parts of an OpenAPI document that describe the bodies of creates. */
 interface Description {
   paths?: Record<string, { post?: { requestBody?: { content?: Record<string, { schema?: Schema }> } } }>;
 }
@@ -36,7 +36,7 @@ const MEDIA = 'application/vnd.api+json';
 const PAGE = 100;
 const CALL_TIMEOUT_MS = 120_000;
 const BYTES_TIMEOUT_MS = 900_000;
-/** How servers say that they have no such endpoint. */
+/** The statuses of servers that do not have an endpoint. */
 const ABSENT = [404, 405, 410, 501];
 
 /** A client of the workspace API with retries: it waits out rate limits and transient failures. */
@@ -47,7 +47,7 @@ export class Remote {
     readonly name: string,
     private readonly address: string,
     private readonly token: string,
-    /** `patient: false` turns retries off, because a user waits for the answer. */
+    /** `patient: false` turns retries off, for requests whose answer a user is waiting for. */
     private readonly options: { readonly patient: boolean; readonly tokenFrom?: string } = { patient: true },
   ) {
     if (!/^https?:\/\/[^/]+$/.test(address)) throw new Problem(`${address} is not an address: use https://host`);
@@ -109,7 +109,7 @@ export class Remote {
     await this.ask('POST', path, body);
   }
 
-  /** The attributes that a create at a path may have, as the server describes itself. */
+  /** The attributes that a create at a path may have, according to the OpenAPI document of the server. */
   async createAttributes(path: string): Promise<string[]> {
     this.description ??= this.ask('GET', 'openapi.json').then(({ document }) => document as Description | undefined);
     const { requestBody } = (await this.description)?.paths?.[`/api/v2/${path}`]?.post ?? {};
@@ -133,7 +133,7 @@ export class Remote {
     return answer.bytes;
   }
 
-  /** Where the tools find the archive of a module, by the address of its download. */
+  /** The address of a module's archive, which the server returns at the module's download address. */
   async locate(url: string): Promise<string | undefined> {
     const target = this.absolute(url);
     const answer = await this.send(target, { method: 'GET', accept: '*/*', signed: this.isOurs(target) });

@@ -9,7 +9,7 @@ import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
 import type { Bearer, Outcome, Request, RequestContext } from './request';
 
-/** The known content of a request's audit lines. */
+/** The content of a request's audit lines, as far as it is known. */
 export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {
   const { sent } = request;
   const { match, bearer, token, grant, wrapTtlSeconds } = context;

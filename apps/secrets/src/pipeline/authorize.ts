@@ -33,7 +33,7 @@ function usable(kernel: Kernel, request: Request, match: RouteMatch, record: Tok
   return record;
 }
 
-/** Counts one use of a token and finds what it may do. Throws `denied`, also for the token of a disabled entity. */
+/** Counts one use of a token and looks up its permissions. Throws `denied`, also for the token of a disabled entity. */
 export function authenticate(kernel: Kernel, found: TokenRecord): Soon<Bearer> {
   return found.usesLeft === undefined
     ? bearerOf(kernel, found)
@@ -81,7 +81,7 @@ function unionOf(own: readonly string[], identity: Identified): readonly string[
   return union;
 }
 
-/** A token works in its own namespace and in those below it. */
+/** Whether a token is valid in a namespace: in its own and in those below it. */
 function reaches(kernel: Kernel, record: TokenRecord, match: RouteMatch): boolean {
   if (record.namespaceId === match.namespace.uuid) return true;
   const own = kernel.namespaces.find(record.namespaceId);
@@ -91,7 +91,7 @@ function reaches(kernel: Kernel, record: TokenRecord, match: RouteMatch): boolea
 // Cached by record, which is the same object for every request of a token.
 const factsByRecord = new WeakMap<TokenRecord, CallerToken>();
 
-/** What handlers see of a token. */
+/** The properties of a token that handlers see. */
 function factsOf(record: TokenRecord): CallerToken {
   let facts = factsByRecord.get(record);
   if (facts === undefined) {
@@ -218,7 +218,10 @@ function capabilityOf(request: Request): Capability {
   return request.verb === 'write' ? 'update' : request.verb;
 }
 
-/** The path does not exist, and a warning names the right path, because tools show warnings rather than refusals. */
+/**
+ * The path does not exist. A warning names the correct path, because tools show the warnings and not the message of
+ * this refusal.
+ */
 export class Misguided extends Refusal {
   constructor(
     message: string,

@@ -14,7 +14,7 @@ import { type Soon, soon } from '../sdk/soon';
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
-/** After this many rows, other requests run. */
+/** The number of rows after which other requests get a turn. */
 const SCANNED_AT_ONCE = 5000;
 
 /** The dependencies of a call's storage. */
@@ -28,14 +28,14 @@ export interface StorageDeps {
 export interface Joining {
   /** Throws if the caller may not make this decision. Its permissions depend on whether the entry exists. */
   judge?(tx: Storage): Promise<void>;
-  /** Adds to the write set of a decision what must be committed with it. */
+  /** Adds everything to the write set of a decision that must be committed with it. */
   add?(set: WriteSet): void;
   /** Called after a decision of the call was committed. */
   done?(): void;
 }
 
 /**
- * One mount's entries as a call sees them. Reads include the call's own pending writes, and writes are added to its
+ * The entries of one mount, as seen by a call. Reads include the call's own pending writes, and writes are added to its
  * write set. `prefix` is the caller's private folder if the backend stores per token.
  */
 export class CallStorage implements Storage {

@@ -58,7 +58,7 @@ interface Queue {
 }
 
 const MOST = 64;
-/** How long decisions are made in the database after another node was faster. */
+/** After another node was faster, decisions are made in the database for this long. */
 const CONTENDED_MS = 1000;
 /** The number of decisions in the database at once. It is limited because other work also needs connections. */
 const IN_DATABASE = 2;
@@ -80,8 +80,8 @@ export class DecisionQueues {
   constructor(private readonly options: DecisionQueuesOptions) {}
 
   /**
-   * Decides when its turn comes, and resolves after the commit. `decide` may run more than once. Throws what `decide`
-   * throws, and `unavailable` if the turn does not come in time; nothing has then been written.
+   * Decides when its turn comes, and resolves after the commit. `decide` may run more than once. Throws the errors of
+   * `decide`, and `unavailable` if the turn does not come in time. In both cases nothing was written.
    */
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>, inDatabase = false): Promise<T> {
     const queued = this.queues.get(cacheKey(about));
@@ -246,7 +246,7 @@ function withRequirements(set: WriteSet, entriesRead: ReadonlyMap<string, Entry 
     const key = cacheKey(deletion);
     if (!entriesRead.has(key)) return [deletion];
     const entry = entriesRead.get(key);
-    // An entry that was absent when this was decided need not be removed, even if it is written later.
+    // An entry that was absent at the time of the decision need not be removed, even if it was written later.
     return entry ? [{ ...deletion, require: revision(entry) }] : [];
   });
   return { ...set, puts, deletes };

@@ -52,8 +52,8 @@ export const unavailable = (): Refusal => new Refusal('unavailable', 'storage is
 export const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
 
 /**
- * The running requests of this node, oldest first. They are taken from the clock of the timeouts. In a separate table,
- * they would survive the cheap garbage collections.
+ * The running requests of this node, oldest first. They are taken from the timer that watches for timeouts. A separate
+ * table would keep their objects alive for too long, so that only an expensive garbage collection would free them.
  */
 export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();

@@ -171,7 +171,7 @@ function waiting(requirement: MfaRequirement, entityId: string): Auth {
   };
 }
 
-/** What a login must prove, as clients read it. */
+/** The second factors that a login must prove, in the form for clients. */
 function requirementData({ requestId, constraints }: MfaRequirement): Record<string, unknown> {
   const constraintData = constraints.map(({ enforcement, methods }) => [
     enforcement,

@@ -49,7 +49,7 @@ export interface Kernel {
   readonly inputs: InputParsers;
   /** The time limit of requests. Requests that take longer are refused. Work that they have started continues. */
   readonly timeoutSeconds: number;
-  /** Detects that the database does not answer, so that requests do not wait for it. */
+  /** Detects that the database does not answer. Requests then do not wait for it. */
   readonly silence: Pick<Silence, 'lasts' | 'begin' | 'end' | 'waiters'>;
   /** Set if this node only reads, from a standby. `primaryUrl` is the address of the writing nodes. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;

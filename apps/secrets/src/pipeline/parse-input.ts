@@ -8,7 +8,7 @@ import type { AnyOperation } from '../sdk/path';
 /** The compiled schema of an operation. */
 interface Compiled {
   readonly schema: z.ZodObject;
-  /** Keys that must exist after a merge. */
+  /** Keys that a merged record must have. */
   readonly required: readonly string[];
   readonly fieldNames: ReadonlySet<string>;
   /** Stored secrets, each with the fields that decide where it is sent. */
@@ -25,8 +25,8 @@ export class InputParsers {
 
   /**
    * Parses the fields of a request, without unknown fields. Null empties a list or a map and resets a single value to
-   * its default (Decision 0011). With `update`, the given fields replace those of the stored record (merge) or of the
-   * defaults. Throws `invalid` with the text that clients expect.
+   * its default (Decision 0011). With `update`, the fields are merged into the stored record, or into the defaults.
+   * Throws `invalid` with the text that clients expect.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);
@@ -38,7 +38,7 @@ export class InputParsers {
       if (value === undefined) continue;
       if (value === null) {
         const { empty, json } = fieldMeta(operation.input!.shape[key]!);
-        // Endpoints with bare bodies decode the body as a whole, so for them null is the same as an absent field.
+        // Endpoints with bare bodies decode the body as a whole. For them, null is the same as an absent field.
         if (empty !== undefined && !operation.decodedInto) values[key] = empty;
         else if (json.format !== 'duration') reset.push(key);
         continue;

@@ -47,7 +47,8 @@ import { handleWhileSealed } from './while-sealed';
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   requireReading(kernel, request);
   const { silence, timeoutSeconds } = kernel;
-  // A probe does not identify its sender and reads nothing stored. As in the reference, it leaves no audit lines.
+  // A health probe does not identify its sender and reads nothing from storage. As in the reference, it leaves no audit
+  // lines.
   const isProbe = kernel.barrier.sealed || request.path.is('sys/health');
   const flight = new InFlight(request);
   const wait = silence.begin(flight, timeoutSeconds * 1000);
@@ -125,7 +126,7 @@ async function carryOut(kernel: Kernel, request: Request, flight: InFlight): Pro
       const factors = grant?.decision?.rule?.mfaMethods;
       if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
     }
-    // Its lines are already written.
+    // The timeout has already written the audit lines.
     if (flight.isOver) throw timedOut();
     const isRecorded = kernel.audit.active || kernel.chained || kernel.reads.recording;
     const entry = isRecorded ? entryOf(kernel, request, context) : undefined;
@@ -244,7 +245,8 @@ function run(
   return beginWithRecord(kernel, request, context, storage, find, chain);
 }
 
-// Separate functions, because a function that contains a closure allocates memory for it even if it is not reached.
+// These are separate functions. A function that contains a closure allocates memory for it even if that line is not
+// reached.
 function merge(
   kernel: Kernel,
   request: Request,
@@ -370,7 +372,7 @@ const usageOf = ({ address }: Request, { namespace, mount, path, folding }: Rout
   address,
 });
 
-// The error in the form for the caller. If the caller is known, refusals have the form of a list, except on paths that
+// The error in the form for this caller. If the caller is known, refusals have the form of a list, except on paths that
 // require no token.
 function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer || error instanceof StepUpRequired)

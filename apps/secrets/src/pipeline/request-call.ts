@@ -18,7 +18,7 @@ const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
 const anyValue = { allowsWildcardsInTemplates: true, allowsSlashesInTemplates: true };
 
-/** A request as its handler sees it, with everything needed to turn the reply into a response. */
+/** A request as its handler sees it. It also has everything that is needed to turn the reply into a response. */
 export class RequestCall implements Call {
   readonly verb: Verb;
   readonly path: CanonicalPath;
@@ -77,7 +77,8 @@ export class RequestCall implements Call {
     };
   }
 
-  // These are getters, so that handlers can destructure them, and only the values that a call uses are created.
+  // These are getters that return functions. So handlers can destructure them, and only the functions that a call uses
+  // are created.
   get fieldsText(): Call['fieldsText'] {
     return () => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
   }

@@ -15,7 +15,7 @@ export interface BodyBounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
   readonly values: number;
-  /** Set if the body is not a JSON object of fields. */
+  /** The name and type of the whole body, if it is not a JSON object of fields. */
   readonly wholeBody?: WholeBody;
 }
 
@@ -28,7 +28,10 @@ export interface RequestFields {
   readonly bytes: number;
   /** The text or bytes behind `fields`. */
   readonly text: string | Uint8Array;
-  /** Set when first needed. A request becomes several calls, and all requests without a body share this object. */
+  /**
+   * Computed when first needed. It is stored here because a request may become several calls. All requests without a
+   * body share this object.
+   */
   marks?: Marks;
 }
 
@@ -151,7 +154,7 @@ export interface Grant {
   readonly capability: Capability;
   /** Whether the caller has sudo on this path, for handlers that require it. */
   readonly sudo: boolean;
-  /** What must apply to the entry at commit, because the caller may only create it or only change it. */
+  /** The required state of the entry at commit, if the caller may only create it or only change it. */
   readonly guard: 'absent' | 'present' | undefined;
   readonly decision: Decision | undefined;
   /** The result of the path's `stored`, if the decision depended on it. */

@@ -42,7 +42,7 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
   const entry = at && (await kernel.entries.read(at));
   if (!entry) return undefined;
   const { leaseId, data } = JSON.parse(entry.value.toString('utf8')) as Remembered;
-  // The lease is always looked up: only the database knows whether it was revoked in the meantime.
+  // The lease is always looked up, because only the database knows whether it was revoked in the meantime.
   const lease = await kernel.leases.find(calling.match.namespace.uuid, leaseId);
   const nowMs = kernel.clock.now();
   if (lease?.state !== 'live' || lease.expiresAtMs <= nowMs || !(await outlives(kernel, calling, lease))) {
@@ -64,7 +64,7 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
  */
 async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): Promise<boolean> {
   const own = calling.bearer!.record;
-  // Everything this token owns ends with its last use.
+  // Everything that the token owns ends with its last use.
   if (own.usesLeft === -1 || !lease.tokenHash) return false;
   if (lease.tokenHash.equals(own.hash)) return true;
   const owner = await kernel.tokens.findByHash(lease.tokenHash);

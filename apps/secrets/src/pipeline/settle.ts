@@ -53,7 +53,7 @@ async function commit(
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
-    // A call requires a condition on an entry only if its permissions depend on it.
+    // A call has a condition on an entry only if the caller's permissions depend on whether the entry exists.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
@@ -79,7 +79,7 @@ function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: WriteSe
         reply.status,
       );
     case 'empty': {
-      // Callers who ask for a certificate or a list in its own format do not read JSON.
+      // Callers who request a certificate or a list in its own format do not expect JSON.
       if (call.match.operation?.media?.includes('application/json') === false) return noContent;
       const warnings = call.warnings(call.ignoresFields);
       return warnings ? enveloped(call, { requestId: call.requestId, warnings }) : noContent;
@@ -144,7 +144,7 @@ async function loggedIn(
   return enveloped(call, { requestId: call.requestId, auth, warnings: call.warnings(true, warnings) });
 }
 
-// Values are often read again, so the hash for the audit line is cached by the content of the answer.
+// The same values are often read again, so the hash for the audit line is cached by the content of the answer.
 const textToRepeat = ({ verb }: RequestCall, data: object | null): string | undefined =>
   data && isReading(verb) ? JSON.stringify(data) : undefined;
 

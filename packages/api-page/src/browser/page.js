@@ -1,5 +1,6 @@
-// Shows the OpenAPI document of this service as the owner of the pasted token may see it. The token lives in one variable
-// here: it is in no element, no address, no storage and no log, and what is shown of a request has a placeholder for it.
+// Shows the OpenAPI document of this service as the owner of the pasted token may see it. The token is kept only in a
+// variable of this script, never in an element, an address, storage or a log. Requests are shown with a placeholder
+// instead of the token.
 (() => {
   const operations = document.querySelector('#operations');
   const { document: source, server, header, prefix, namespaceHeader } = operations.dataset;
@@ -40,7 +41,7 @@
     return [`The service answered ${answer.status}`, ...reasons].join(': ');
   }
 
-  // The document decides what is listed; the address of the service is that of this page.
+  // The document decides which operations are listed. The service has the same address as this page.
   async function load(credential, inside) {
     const answer = await ask(address(source), { headers: headersFor(credential, inside) });
     if (!answer.ok) throw new Error(await reasonOf(answer));
@@ -49,7 +50,7 @@
 
   // Requests that users try go to this service only; the token is added after the request has been shown.
   function prepare(request) {
-    // Parsed as the browser does: a parameter value may lead to another host or path.
+    // Parsed the way the browser parses it, because a parameter value may lead to another host or path.
     const { href, hash } = new URL(request.url, document.baseURI);
     if (hash !== '' || !`${href}/`.startsWith(`${base}/`)) throw new Error('Not an address of this service.');
     const sent = { ...headersFor(token, namespace) };
@@ -88,7 +89,7 @@
       0,
     );
 
-  // Of several requested documents only the last is shown, and only an accepted token is kept.
+  // If several documents are requested, only the last is shown. A token is kept only after the service has accepted it.
   async function show(credential, inside) {
     requestCount += 1;
     const turn = requestCount;
@@ -117,7 +118,7 @@
     token = '';
     void show('', namespace);
   });
-  // The browser may keep a left page in its back/forward cache.
+  // The browser may keep a page in its back/forward cache after the user has left it.
   window.addEventListener('pagehide', () => {
     token = '';
     operations.replaceChildren();

@@ -52,8 +52,8 @@ interface CountedGuess {
 }
 
 /**
- * How statements for simultaneous guesses are sent. After a lost connection no statement is repeated, so no guess is
- * counted twice.
+ * How the statements for simultaneous guesses are combined. After a lost connection no statement is repeated, so no
+ * guess is counted twice.
  */
 const together = {
   name: 'attempts',
@@ -69,7 +69,7 @@ const together = {
  * Later failures, or the success of a guess that was already running, do not end it earlier.
  */
 export class Attempts {
-  /** Locks that started on this node, and those that an administrator ended there. */
+  /** The number of locks that started on this node, and the number that administrators ended there. */
   readonly counts = { locked: 0, unlocked: 0 };
   private readonly line = new SerialQueue();
   private readonly takeTogether = gather<CountedGuess, number>((guesses) => this.takeAll(guesses), together);
@@ -81,11 +81,11 @@ export class Attempts {
 
   /**
    * Counts a guess and checks it; undefined if it is wrong or must not be checked. If the check itself fails, the guess
-   * does not count. On this node, guesses at one secret are checked one after another. If many correct guesses arrive at
-   * the same time, for example when all instances of an application start, they do not push each other over the limit.
+   * is not counted. On this node, guesses at one secret are checked one after another. Otherwise many correct guesses
+   * at the same time, for example when all instances of an application start, would exceed the limit together.
    *
-   * The caller of a right guess does not wait until the database has forgotten earlier failures, unless the guess
-   * started a lock: then the lock is ended first. The next guess does wait.
+   * The caller of a correct guess gets the answer before the earlier failures are removed from the database, unless the
+   * guess started a lock, which must end first. The next guess waits until the failures are removed.
    */
   check<T>(guessed: Guessed, rule: GuessRule, judge: () => Promise<T | undefined>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
@@ -148,7 +148,7 @@ export class Attempts {
     );
   }
 
-  /** The secret was correct: earlier failures are forgotten, but a lock that another guess started remains. */
+  /** Call this after a correct guess. Earlier failures are forgotten, but a lock that another guess started remains. */
   async succeed(attempt: TakenAttempt): Promise<void> {
     await this.succeedTogether(attempt);
   }
@@ -162,7 +162,7 @@ export class Attempts {
     return new Map();
   }
 
-  /** The secret was wrong: if this started a lock, it is counted and logged. */
+  /** Call this after a wrong guess. If the guess started a lock, the lock is counted and logged. */
   private wrong(guessed: Guessed, { locksUntilMs }: TakenAttempt): void {
     if (locksUntilMs === 0) return;
     this.counts.locked++;

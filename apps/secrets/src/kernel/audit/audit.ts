@@ -56,13 +56,13 @@ export interface AuditedRequest {
   readonly clear?: ClearFields;
   /** Fields of the mount's requests and responses that are not hashed. */
   readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
-  /** The keys of the response come from the caller. */
+  /** Whether the keys of the response come from callers. */
   readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
   /** The part of the request that is the same in both lines, once it is built. */
   text?: string;
-  /** While it is built over several turns: a timeout may need it before that is finished. */
+  /** Set while `text` is built over several turns, because a timeout may need `text` before it is finished. */
   preparing?: Promise<void>;
   /** The caller's accessor as in the lines, if some device shows accessors. */
   accessorHash?: string;
@@ -101,7 +101,7 @@ const nothingSent: AuditedRequest['sent'] = { bytes: 0, text: '' };
 
 /** Writes one line before a handler runs and one before its answer is sent, to every device. */
 export class Audit {
-  /** The headers of requests that their lines include. */
+  /** The request headers that appear in lines. */
   readonly headers = new AuditedHeaders((text) => this.hash(text));
   readonly devices: DeviceSet;
   private key: KeyObject | undefined;
@@ -206,7 +206,8 @@ export class Audit {
     r.text = this.requestText(r, clearFields.text, whole);
   }
 
-  // Two lines contain the fields, and the chained table contains them a third time. The request was at least as long.
+  // The fields get no more room than the length of the request. Two lines contain them, and the chained table contains
+  // them a third time.
   private rulesFor({ clear, declared, sent, named }: AuditedRequest) {
     return { clear, declared, named: named?.request, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
   }

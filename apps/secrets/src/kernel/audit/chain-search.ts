@@ -96,7 +96,7 @@ async function rowsBehind(database: Database, query: ChainQuery, after: ChainPla
   return rows;
 }
 
-/** Strings that a row must contain for one of its lines to match; then the lines themselves are checked. */
+/** Strings that a row must contain if one of its lines matches. The lines of such rows are then checked themselves. */
 function needlesOf({ path, accessor, requestId, operation, entityId }: ChainQuery): string[] {
   const begin = (name: string, text: string) => `"${name}":${JSON.stringify(text).slice(0, -1)}`;
   return [

@@ -50,7 +50,9 @@ describe('a long audit table', () => {
     const invented = { chain: 'ffffffff-ffff-ffff-ffff-ffffffffffff', sequence: 1, digest: 'x' };
     for (const after of [invented, { ...head!, digest: 'x' }, { ...head!, sequence: 131 }]) {
       const { problems } = await chains[0]!.verify([], after);
-      expect(problems).toContain(`row ${after.sequence} of chain ${after.chain} is not the one to go on from`);
+      expect(problems).toContain(
+        `row ${after.sequence} of chain ${after.chain} is not the row at which the last verification stopped`,
+      );
     }
     expect((await chains[0]!.verify([], head)).problems).toEqual([]);
   });
@@ -67,12 +69,12 @@ describe('a long audit table', () => {
         const problemsOfDeletion = await broken(`DELETE FROM audit_record ${row}`, heads);
         expect(problemsOfDeletion).toEqual([
           sequence === 130
-            ? `${name} was kept and is gone`
-            : `row ${sequence + 1} of chain ${chain} does not follow the one before it`,
+            ? `${name} is missing, although its head was stored`
+            : `row ${sequence + 1} of chain ${chain} does not follow the previous row`,
         ]);
       }
       expect(await broken(`DELETE FROM audit_record WHERE chain = '${chain}'`, heads)).toEqual([
-        `row 130 of chain ${chain} was kept and is gone`,
+        `row 130 of chain ${chain} is missing, although its head was stored`,
       ]);
     }
   });

@@ -15,7 +15,7 @@ export interface ChainHead {
 export interface ChainReport {
   readonly rows: number;
   readonly heads: readonly ChainHead[];
-  /** One message per broken link, and one if nothing is recorded; empty if the chain is intact. */
+  /** One message per broken link, and one if no lines are recorded; empty if the chain is intact. */
   readonly problems: readonly string[];
   /** The position at which to continue; undefined when everything is verified. */
   readonly next: ChainHead | undefined;
@@ -111,7 +111,8 @@ export class AuditChain {
       storedHeads.filter((head) => !after || comesAfter(head, after)).map((head) => [nameOf(head), head]),
     );
     const heads = new Map<string, ChainHead>(after && [[after.chain, after]]);
-    if (after && !(await this.matches(after))) problems.push(`${nameOf(after)} is not the one to go on from`);
+    if (after && !(await this.matches(after)))
+      problems.push(`${nameOf(after)} is not the row at which the last verification stopped`);
     let rows = 0;
     let last = after;
     let more = true;
@@ -123,14 +124,14 @@ export class AuditChain {
         const expected = wantedDigests.get(nameOf(last));
         if (expected === undefined) continue;
         wantedDigests.delete(nameOf(last));
-        if (expected.digest !== last.digest) problems.push(`${nameOf(last)} is not the one that was kept`);
+        if (expected.digest !== last.digest) problems.push(`${nameOf(last)} is not the row of the stored head`);
       }
       rows += page.length;
       more = page.length === pageSize;
       if (more && performance.now() >= untilMs) break;
     }
     for (const [name, head] of wantedDigests) {
-      if (!more || !comesAfter(head, last!)) problems.push(`${name} was kept and is gone`);
+      if (!more || !comesAfter(head, last!)) problems.push(`${name} is missing, although its head was stored`);
     }
     // An empty table cannot be broken, but must not look like an intact one.
     if (!recording) problems.push('this node records nothing: SECRETS_AUDIT_TABLE is off');
@@ -142,16 +143,16 @@ export class AuditChain {
   private check(row: ChainRow, before: ChainHead | undefined, problems: string[]): ChainHead {
     const head = { chain: row.chain, sequence: Number(row.sequence), digest: row.digest.toString('hex') };
     if (head.sequence !== (before?.sequence ?? 0) + 1)
-      problems.push(`${nameOf(head)} does not follow the one before it`);
+      problems.push(`${nameOf(head)} does not follow the previous row`);
     else if (row.previous.toString('hex') !== (before?.digest ?? beginning.toString('hex'))) {
-      problems.push(`${nameOf(head)} does not point at the one before it`);
+      problems.push(`${nameOf(head)} does not contain the digest of the previous row`);
     }
     const digest = this.digest(row.chain, head.sequence, Number(row.at_ms), row.previous, row.entries);
     if (!digest.equals(row.digest)) problems.push(`${nameOf(head)} was changed`);
     return head;
   }
 
-  /** Whether this row exists. The previous part of the check ended with it and has verified it. */
+  /** Whether the row of this head still exists unchanged. The previous part of the verification ended with this row. */
   private async matches({ chain, sequence, digest }: ChainHead): Promise<boolean> {
     const { rows } = await this.parts.database.query<Pick<ChainRow, 'digest'>>(
       'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',

@@ -126,7 +126,7 @@ export class DeviceSet {
     const elsewhere = devices.filter(({ backlog }) => backlog).map(write);
     const results = await Promise.all(devices.filter(({ backlog }) => !backlog).map(write));
     const failures = results.filter((failure) => failure !== undefined);
-    // There may be no device left, because the last one may have been disabled while a long line was built.
+    // There may be no device, because the last one may have been disabled while a long line was built.
     const none = failures.length === results.length && devices.length > 0;
     if (none) failures.push(...(await untilOneTook(elsewhere)));
     if (none && failures.length === devices.length) throw this.refuse(failures);

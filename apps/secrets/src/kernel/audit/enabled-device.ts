@@ -19,7 +19,7 @@ export interface Receivers {
 /** A device as it is stored for all nodes. */
 export type StoredDevice = StoredFile | StoredReceiver;
 
-/** What devices that are enabled by API may use on this node. */
+/** The resources of this node that devices enabled by API may use. */
 export interface NodeParts {
   /** Undefined if devices that write to files are not allowed. */
   readonly folder: DeviceFolder | undefined;

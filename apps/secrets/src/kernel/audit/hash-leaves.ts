@@ -27,9 +27,9 @@ export interface ShownFields {
 }
 
 /**
- * Fields for a line. Every string and number in them, at any depth, is replaced by its keyed hash. Not hashed are:
- * booleans, null, fields in `clear`, names in `named`, and keys, unless a key looks like a token or is a name in a
- * list. Fields outside `declared`, and fields that do not fit into `room` characters, are omitted before they cost
+ * Fields for a line. Every string and number in them, at any depth, is replaced by its keyed hash. Booleans, null,
+ * fields in `clear`, names in `named` and keys are not hashed, except keys that look like a token or that are names in
+ * a list. Fields outside `declared`, and fields that do not fit into `room` characters, are omitted before they cost
  * time.
  */
 export function shownFields(
@@ -103,8 +103,8 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
 }
 
 /**
- * Whether a value is a string, number or boolean, or a list of them. Only such a value may stay unhashed under a name
- * in `named`.
+ * Whether a value is a string, number, boolean or null, or a list of them. Only such a value may stay unhashed under a
+ * name in `named`.
  */
 const isPlain = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isScalar) : isScalar(value) || value instanceof ExactNumber;

@@ -18,7 +18,7 @@ const credentials: ReadonlySet<string> = new Set([
   'x-vault-token',
 ]);
 
-/** True of headers that can be audited as keyed hashes only; `name` in lower case. */
+/** True if a header can be audited only as a keyed hash; `name` is in lower case. */
 export const holdsCredential = (name: string): boolean => credentials.has(name);
 
 /** The headers of requests that audit lines include. */

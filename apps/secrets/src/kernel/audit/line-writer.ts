@@ -56,7 +56,7 @@ export class LineWriter {
   ) {}
 
   append(line: string): Promise<void> {
-    if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink does not take anything'));
+    if (this.stuck) return Promise.reject(new DeviceFailed(this.path, 'the sink accepts nothing'));
     const room = this.limits.waitingBytes ?? 32 * 1024 * 1024;
     this.next ??= new LineBatch();
     const { next } = this;
@@ -122,7 +122,7 @@ export class LineWriter {
 
   private giveUp(batch: LineBatch): void {
     this.stuck = true;
-    for (const late of [batch, this.next]) late?.failed(new DeviceFailed(this.path, 'the sink does not take anything'));
+    for (const late of [batch, this.next]) late?.failed(new DeviceFailed(this.path, 'the sink accepts nothing'));
     this.next = undefined;
   }
 

@@ -62,7 +62,10 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const writeMs = 1000;
 const hasMany = 1000;
-/** If more reads wait, or their audit lines are longer, further reads are counted but not recorded. */
+/**
+ * Above this number of waiting reads, or above `mostWaitingLength` characters of their audit lines, further reads are
+ * counted but not recorded.
+ */
 const mostWaiting = 20_000;
 const mostWaitingLength = 32 * 1024 * 1024;
 const rowsAtOnce = 500;
@@ -153,7 +156,7 @@ export class ReadTrail {
     if (noted.size === 0) return;
     this.waiting = new Map();
     this.waitingLength = 0;
-    // In a fixed order, so that nodes cannot deadlock on each other's rows.
+    // Written in a fixed order, so that nodes cannot deadlock on each other's rows.
     const remaining = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
       while (remaining.length > 0) {

@@ -6,7 +6,7 @@ import type { AuditReceiver } from './receiver';
 interface WaitingLine {
   readonly text: string;
   readonly sinceMs: number;
-  /** The waiting request, unless the receiver was unavailable or is late. */
+  /** The waiting request; undefined if the receiver was unavailable or the request has waited too long. */
   waiter?: { done(): void; failed(error: Error): void };
 }
 
@@ -90,7 +90,7 @@ export class ReceiverDevice implements AuditDevice {
     this.parts.carrier.close();
   }
 
-  /** Sends the waiting lines, as many as the timeout of the receiver allows. */
+  /** Sends as many waiting lines as possible within the timeout of the receiver. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;

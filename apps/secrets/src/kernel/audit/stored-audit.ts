@@ -9,7 +9,7 @@ import { type NodeParts, openDevice, RECEIVERS_SETTING, type StoredDevice } from
 import type { HeaderRule } from './headers';
 
 const filePrefix = 'audit-device/';
-/** Stored separately from files, because versions without receivers would read them as files. */
+/** Receivers are stored under a separate prefix, because versions without receivers would read them as files. */
 const receiverPrefix = 'audit-receiver/';
 const headerPrefix = 'audit-header/';
 const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
@@ -42,7 +42,7 @@ export class StoredAudit {
     return this.table.refresh();
   }
 
-  /** What devices enabled by API may use on this node. */
+  /** The resources of this node that devices enabled by API may use. */
   get node(): NodeParts {
     return this.parts;
   }

@@ -123,8 +123,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Ends a session and its token; an ended session is not an error. A batch token cannot be revoked, so it is only
-   * forgotten.
+   * Ends a session and its token. Does nothing if the session has already ended. A batch token cannot be revoked, so it
+   * is only forgotten.
    */
   async end({ hash, record }: Pick<ConsoleSession, 'hash' | 'record'>): Promise<void> {
     await this.parts.storage.database.prisma.consoleSession.deleteMany({ where: { hash: Buffer.from(hash) } });
@@ -176,7 +176,7 @@ export class ConsoleSessions {
       await this.parts.identity.rejoinRenewed(renewed);
       return renewed.record;
     } catch (error) {
-      // A token that cannot be renewed ends at its time.
+      // A token that cannot be renewed expires as planned.
       if (!isRefusal(error)) throw error;
       return record;
     }

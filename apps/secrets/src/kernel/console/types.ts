@@ -5,7 +5,7 @@ export type SignedInBy =
   | { readonly method: 'token' /** Hex of the keyed hash of what was pasted. */; readonly pasted: string }
   | {
       readonly method: 'userpass' | 'ldap' | 'oidc';
-      /** Inside the namespace, for example `auth/userpass/`. */
+      /** The path inside the namespace, for example `auth/userpass/`. */
       readonly mount: string;
       /** For `oidc`, the name in the token. */
       readonly username: string;

@@ -47,7 +47,7 @@ export class Entities {
     if (fields.name !== undefined) checkName('entity', fields.name);
     const run = async (tx: Tx): Promise<{ entity: Entity; created: boolean }> => {
       const existing = await this.lock(tx, namespaceId, ref);
-      // Only an entity that is named by id can be renamed: another spelling of its name is not a rename.
+      // An entity can be renamed only if the request names it by id. Another spelling of its name does not rename it.
       const changes = ref.id === undefined ? { ...fields, name: undefined } : fields;
       if (existing) return { entity: await this.update(tx, existing, changes), created: false };
       if (ref.id !== undefined) throw new Refusal('malformed', 'entity not found from id');
@@ -63,7 +63,8 @@ export class Entities {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // The new name is taken, or an entity with this name was created in the meantime and is the one to change.
+      // Either the new name is taken, or an entity with this name was created in the meantime. In the second case,
+      // change that entity.
       if (ref.id !== undefined) throw new Refusal('conflict', 'entity name is already in use');
       return inTurn();
     }

@@ -11,7 +11,7 @@ import { idsAfter, numbered, readInPages } from './pages';
 import { aliasNameHash, cellOf, type EntityAliasRow, type SealedEntityAlias, toEntityAlias } from './rows';
 import type { EntityAlias, IdentityNeeds, IdentityPage, Metadata } from './types';
 
-/** An auth mount as aliases know it. */
+/** The properties of an auth mount that aliases need. */
 export interface AliasMount {
   readonly uuid: string;
   readonly accessor: string;

@@ -76,7 +76,8 @@ export class Groups {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // The new name is taken, or a group with this name was created in the meantime and is the one to change.
+      // Either the new name is taken, or a group with this name was created in the meantime. In the second case, change
+      // that group.
       if (ref.id !== undefined) throw new Refusal('conflict', 'group name is already in use');
       return inTurn();
     }

@@ -41,9 +41,9 @@ export class Logins {
   }
 
   /**
-   * Updates the external groups of an entity when a token of its login is renewed. It uses the names from the auth
-   * method now, or from the last login with any token. If the login's alias no longer exists, for example after a
-   * merge, the groups do not change. Tokens of earlier versions do not record their alias.
+   * Updates the external groups of an entity when a token of its login is renewed. It uses the names that the auth
+   * method returns now, or those of the last login with any token. If the login's alias no longer exists, for example
+   * after a merge, the groups do not change. Tokens of earlier versions do not record their alias.
    */
   async rejoin(
     entityId: string,

@@ -42,8 +42,8 @@ export const VIEW_GROUPS: Statement = {
 };
 
 /**
- * $1 numbers of the logins, $2 mounts, $3 hashes of alias names, $4 whether to look up groups, $5 and $6 hashes of
- * group names by number.
+ * $1 numbers of the logins, $2 mounts, $3 hashes of alias names, $4 whether to look up groups, $5 numbers of the logins
+ * again and $6 the hash of a group name for each.
  */
 export const KNOWN_LOGINS: Statement = {
   name: 'identity-logins',

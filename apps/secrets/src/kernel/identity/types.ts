@@ -4,7 +4,7 @@ import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/ty
 /** Key-value pairs that operators and auth methods attach. */
 export type Metadata = Readonly<Record<string, string>>;
 
-/** A person or machine, behind any number of logins. */
+/** A person or machine, which may have any number of logins. */
 export interface Entity {
   readonly id: string;
   readonly namespaceId: string;

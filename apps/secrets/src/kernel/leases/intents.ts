@@ -42,8 +42,8 @@ const ABANDON_INTENTS: Statement = {
 
 /**
  * Undoes what calls started in other systems but never finished. An intent is undone immediately if the call failed or
- * its node is dead, and once more when no outside system can still be working on the call. An intent that is being
- * undone can no longer be settled.
+ * its node is dead. It is undone once more later, when no outside system can still be working on the call. An intent
+ * that is being undone can no longer be settled.
  */
 export class IntentSweep {
   private readonly running = new Map<string, number>();
@@ -72,7 +72,7 @@ export class IntentSweep {
   private async oneOfMount(row: IntentRow): Promise<void> {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
-    // If an intent cannot be postponed either, it stays claimed by this node until the claim ends.
+    // If the intent can be neither undone nor postponed, it stays claimed by this node until the claim ends.
     await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be postponed'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);

@@ -159,7 +159,7 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
-    // The creation of the secret shows that the system answers.
+    // The system has created the secret, so it answers.
     if (mount.backend.secrets[secret.type]?.revoke) this.noteAnswer(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
@@ -196,9 +196,7 @@ export class Leases {
     }
   }
 
-  /**
-   * Notes that the configuration of a mount's outside system was written, so that its paused leases are tried again.
-   */
+  /** Records that the configuration of a mount's outside system was written. Its paused leases are then tried again. */
   reconfigured(mountId: string): void {
     this.sweep.endRest(mountId);
     this.rests.wroteConfig(mountId);
@@ -276,7 +274,7 @@ export class Leases {
       return;
     }
     const { database, changes, clock } = this.storage;
-    // Marked first: if this node dies in between, another node revokes the lease instead of showing it as live.
+    // The lease is marked first. If this node then dies, another node revokes the lease instead of showing it as live.
     await database.query(sql.TAKE, [lease.hash, clock.now() + 2 * REVOCATION_MS, changes.id]);
     try {
       await this.revocation.end(lease);
@@ -288,8 +286,8 @@ export class Leases {
 
   /**
    * Revokes every lease and token under a prefix of whole segments: `db` means everything below `db/`, never `db2/`.
-   * The work is a job, so any node continues it after a crash. The caller waits at most `waitMs`. `forced` deletes
-   * leases even if the outside system refuses.
+   * The work is a job, so any node can continue it after a crash. The caller waits at most `waitMs`. With `forced`,
+   * leases are deleted even if the outside system refuses to revoke them.
    */
   async revokePrefix(
     namespaceId: string,

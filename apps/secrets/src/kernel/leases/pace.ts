@@ -8,8 +8,8 @@ const LONGEST_REST_MS = 5 * 60_000;
 
 /**
  * How fast the leases of a mount are revoked on this node. If a system asks for a pause, it is not called during the
- * pause, and afterwards with fewer calls at a time. Every success allows more calls. A pause also ends with the first
- * success of a call that started after the system asked for it.
+ * pause, and afterwards with fewer calls at a time. Every success allows more calls. A pause also ends when a call
+ * succeeds that started after the system had asked for the pause.
  */
 export class RevocationPace {
   width = WIDEST;
@@ -27,8 +27,8 @@ export class RevocationPace {
   }
 
   /**
-   * Notes that a call that started at `askedMs` succeeded. Returns whether the system answers again, as far as this
-   * node knows.
+   * Records that a call that started at `askedMs` succeeded. Returns false if the system asked for a pause after that
+   * time.
    */
   succeeded(askedMs: number): boolean {
     this.width = Math.min(this.width + 1, WIDEST);
@@ -38,7 +38,7 @@ export class RevocationPace {
   }
 
   /**
-   * Notes that the system needs a pause of `wantedMs`. Simultaneous responses to several calls cause only one pause.
+   * Records that the system needs a pause of `wantedMs`. Simultaneous responses to several calls cause only one pause.
    */
   rest(wantedMs: number, nowMs: number): void {
     if (this.restsUntil(nowMs)) return;

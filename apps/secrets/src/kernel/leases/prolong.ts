@@ -10,8 +10,8 @@ export interface Prolonged {
   readonly sealed: Buffer;
 }
 
-// Every renewal counts from its own time and changes nothing else in the sealed value. So simultaneous renewals are all
-// valid, and the last one wins. The row must exist, but it may have changed.
+// A renewal depends only on its own time, and changes only the end in the sealed value. So all simultaneous renewals
+// are valid, and the last one is kept. The row must still exist, but may have changed.
 const RENEW_TOKENS: Statement = {
   name: 'token-renew',
   text: `WITH held AS (

@@ -1,7 +1,10 @@
 import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 
-/** How long after a write of a configuration an earlier call may still fail and postpone its lease. */
+/**
+ * After a configuration was written, calls from before the write may still fail and postpone their leases for this
+ * long.
+ */
 const OLD_CALLS_MS = 35_000;
 
 /**
@@ -15,12 +18,12 @@ export class Rests {
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** Notes that the system of a mount answered a call that started at this time. Pauses that began later continue. */
+  /** Records that the system of a mount answered a call that started at this time. Pauses that began later continue. */
   noteAnswer(mountId: string, askedMs: number): void {
     this.answering.set(mountId, Math.max(askedMs, this.answering.get(mountId) ?? 0));
   }
 
-  /** Notes that the configuration of a mount's outside system was written. */
+  /** Records that the configuration of a mount's outside system was written. */
   wroteConfig(mountId: string): void {
     this.reconfigured.add(mountId);
     setTimeout(() => this.reconfigured.add(mountId), OLD_CALLS_MS).unref();

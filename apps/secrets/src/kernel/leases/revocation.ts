@@ -34,7 +34,7 @@ export class Revocation {
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
-    /** Notes that the system of a mount answered a call that started at `askedMs`. */
+    /** Called when the system of a mount has answered a call that started at `askedMs`. */
     private readonly noteAnswer: (mountId: string, askedMs: number) => void,
   ) {
     this.deletions = new LeaseDeletions(storage.database);
@@ -44,7 +44,7 @@ export class Revocation {
   async outside({ mountId, type, internal }: Revocable): Promise<void> {
     await this.hosts.refreshMounts();
     const mount = this.hosts.findMount(mountId);
-    // Leases end before their mount; a secret of a removed mount cannot be revoked.
+    // A mount is removed only after its leases have ended. A secret of a removed mount cannot be revoked.
     if (!mount) return;
     const kind = mount.backend.secrets[type];
     if (!kind) throw new Refusal('unsupported-operation', `no way to revoke a secret of type "${type}"`);

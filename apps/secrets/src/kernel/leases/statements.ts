@@ -50,7 +50,10 @@ export const HASTEN_PREFIX: Statement = {
 
 /** SQL: the revocation of a lease has failed, and no node is trying it now. */
 const FAILED = 'claimed_by IS NULL AND (attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)';
-/** What remains to be done under a prefix, tokens included, and which leases have failed. */
+/**
+ * The number of leases and tokens under a prefix that must still end, and the number of leases whose revocation has
+ * failed.
+ */
 export const ENDING_UNDER_PREFIX: Statement = {
   name: 'lease-ending-prefix',
   text: `SELECT l.count + t.count AS count, l.failed FROM (
@@ -84,7 +87,7 @@ export const DUE_MOUNTS: Statement = {
        AND (SELECT true FROM lease l WHERE l.mount_id = m.mount_id AND l.due_at_ms <= $1 LIMIT 1)`,
 };
 
-/** Claims due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 until when. */
+/** Claims due leases of one mount for this node. $1 mount, $2 now, $3 how many, $4 node, $5 end of the claims. */
 export const CLAIM: Statement = {
   name: 'lease-claim',
   text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $5, claimed_by = $4 WHERE hash IN (

@@ -7,7 +7,7 @@ import type { LeaseHosts, LeaseRecord } from './types';
 
 /** How many revocations are claimed ahead, so that no revocation waits for the database. */
 const AHEAD = 64;
-/** How long a claim lasts: long enough for all claimed leases to take their full time. */
+/** How long a claim lasts. It is long enough even if every claimed lease takes the maximum time. */
 const CLAIM_MS = (AHEAD / WIDEST + 1) * REVOCATION_MS;
 const FREE_CLAIMS_MS = 5000;
 const AWAY_PAUSE_MS = 1000;
@@ -51,7 +51,7 @@ export class LeaseSweep {
   }
 
   /**
-   * Notes that a call that started at `askedMs` succeeded. Returns false if the system has needed a pause since then.
+   * Records that a call that started at `askedMs` succeeded. Returns false if the system has needed a pause since then.
    */
   noteAnswer(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;

@@ -22,7 +22,7 @@ export interface LeaseRecord {
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
   readonly renewedAtMs?: number;
-  /** Names the entry of the backend's `secrets`. */
+  /** The key of its entry in the backend's `secrets`. */
   readonly type: string;
   readonly internal: Readonly<Record<string, unknown>>;
   readonly renewable: boolean;

@@ -11,7 +11,7 @@ import type { Enforcement, MfaNeeds } from './types';
 /** Fields of an enforcement to write; omitted fields keep their value. */
 export type EnforcementWrite = Partial<Omit<Enforcement, 'id' | 'namespaceId' | 'name'>>;
 
-/** Says whether auth mounts exist. */
+/** Checks whether auth mounts exist. */
 export interface AuthMounts {
   hasAccessor(namespaceId: string, accessor: string): boolean;
   hasType(namespaceId: string, type: string): boolean;

@@ -39,7 +39,7 @@ export class Factors {
 
   /** Checks a passcode: a code of the authenticator, or a recovery code if the method has them. */
   async judge(method: MfaMethod, entityId: string, passcode: string): Promise<CorrectFactor | WrongFactor> {
-    // The method checks the format first: a string that cannot be a code costs no attempt.
+    // The format is checked first, so that a string that cannot be a code is not counted as an attempt.
     const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
     if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
     const found = await this.secrets.find(method.id, entityId);
@@ -77,7 +77,7 @@ export class Factors {
     };
   }
 
-  /** Checks a code of a secret that a login has just created; a correct code confirms the secret. */
+  /** Checks a code of a secret that was created during a login. A correct code confirms the secret. */
   judgeEnrolment(
     method: MfaMethod,
     entityId: string,

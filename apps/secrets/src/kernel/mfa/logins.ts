@@ -11,7 +11,7 @@ import type { Enforcement, MfaMethod, MfaNeeds, NewSecret, PendingLogin } from '
 /** How long a login waits for its second factors. */
 const pendingMs = 5 * 60_000;
 
-/** What a login must still prove, as shown to the client. */
+/** The second factors that a login must still prove, as shown to the client. */
 export interface MfaRequirement {
   readonly requestId: string;
   readonly constraints: readonly { readonly enforcement: string; readonly methods: readonly MfaMethod[] }[];
@@ -20,7 +20,7 @@ export interface MfaRequirement {
 /** Passcodes by method id or name. */
 export type Passcodes = ReadonlyMap<string, string>;
 
-/** A login to check: the user, and the reply that finishes the login later. */
+/** A login to check, with its user, and the reply that finishes it later. */
 export interface MfaLogin extends EnforceableLogin {
   readonly mountId: string;
   readonly path: string;

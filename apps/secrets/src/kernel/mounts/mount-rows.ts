@@ -72,7 +72,7 @@ export async function insertMount(tx: Tx, barrier: Barrier, mount: Mount): Promi
   return count === 1;
 }
 
-/** Writes the changeable parts of a mount: path, taint, and everything sealed. */
+/** Writes the parts of a mount that can change: path, taint, and the sealed part. */
 export async function updateMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<void> {
   const { uuid: id, path, tainted } = mount;
   const sealed = barrier.sealJson(sealedPart(mount), cell(id));

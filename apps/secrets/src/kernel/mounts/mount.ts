@@ -43,7 +43,7 @@ export interface MountConfig {
 
 export type MountKind = 'secret' | 'auth' | 'system';
 
-/** A mount as stored, and as kept in memory. */
+/** A mount as it is stored and kept in memory. */
 export interface Mount {
   readonly uuid: string;
   readonly accessor: string;

@@ -155,8 +155,8 @@ export class Mounts {
   }
 
   /**
-   * Changes the tunable settings, based on their current state, one change at a time. False if the mount no longer
-   * exists.
+   * Changes the tunable settings, based on their current values, one change at a time. Returns false if the mount no
+   * longer exists.
    */
   tune(
     { uuid }: LiveMount,
@@ -244,7 +244,7 @@ export class Mounts {
     };
   }
 
-  /** Changes the current row: the state in memory may be older. */
+  /** Changes the current row, which may be newer than the state in memory. */
   private update(
     turn: string,
     uuid: string,
@@ -321,8 +321,8 @@ export class Mounts {
 class Otherwise extends Error {}
 
 /**
- * The lock key for changes of mount and namespace paths. In a namespace they run one after the other, so that each
- * change sees the results of the others.
+ * The lock key for changes of the paths of mounts and namespaces. In a namespace, these changes run one after the
+ * other, so that each sees the results of the earlier ones.
  */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
@@ -336,7 +336,8 @@ async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<
 const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
 
 /**
- * The refusal of a mount path at a namespace, where the paths of the mount would be read as paths inside the namespace.
+ * The refusal of a mount path that is also the path of a namespace. The paths of the mount would be read as paths
+ * inside the namespace.
  */
 export const inUseByNamespace = (name: string): Refusal =>
   new Refusal('invalid', `path is already in use by the namespace ${name}/`);

@@ -58,8 +58,9 @@ export class PathTree {
   }
 
   /**
-   * The declaration that a path below the mount matches, for any verb. A list's path ends in `/` or is empty; with
-   * another verb, a trailing slash only matches if it names a folder: in a rest, or if there is a list.
+   * The declaration that a path below the mount matches, for any verb. The path of a list request ends in `/` or is
+   * empty. With another verb, a trailing slash matches only if it means a folder: in a rest parameter, or if the path
+   * has a list operation.
    */
   match(path: string, verb: Verb): Matched | undefined {
     const ends = path.endsWith('/');
@@ -139,7 +140,8 @@ export class PathTree {
   }
 
   private descend(node: PathNode, rest: string, search: Search): Path | undefined {
-    // Without its slash the path would match here, so with the slash no looser pattern may match.
+    // Without its slash, the path would match this declaration. So with its slash, it must not match a less specific
+    // one.
     if (rest === '' && node.path) {
       return search.slashed && node.path.operations.list === undefined ? undefined : node.path;
     }
@@ -174,7 +176,7 @@ export class PathTree {
         return path;
       }
       if (!permits(rule, rest)) continue;
-      // Only here is a trailing slash part of the name, because lists show folders in this way.
+      // Only a rest parameter includes a trailing slash, because lists show folders with a slash.
       search.keepsSlash = slashed && rest !== '' && rule !== 'folder';
       captured.push([name, search.keepsSlash || (isListing(verb) && rest !== '') ? `${rest}/` : rest]);
       return path;

@@ -82,7 +82,7 @@ export class RuleAccess implements AccessList {
     const layers = this.layersFor(template.folding);
     const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
     const grants = ({ bits }: PatternRule) => (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
-    // The rule that matches the path is always found.
+    // A rule is always found, because the path was built from the pattern of a rule.
     const witness = (path: string) => grants(findRule(layers, path, listing)!);
     return layers.some(({ rules }) =>
       rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),

@@ -25,10 +25,10 @@ export interface Groundwork {
 }
 
 /**
- * Compiles policies for one subject. Expired blocks, and blocks whose template cannot be filled in, are dropped.
+ * Compiles policies for one subject. Drops blocks whose template cannot be filled in, and blocks that have expired at
+ * `nowMs`. `validUntilMs` of the list is the time until which it may be used.
  *
- * `nowMs` decides expiry; the list says how long it may be used. This compiles everything in one turn, for tests;
- * `prepare` and `fill` yield to other work.
+ * This function does all work in one turn, and is for tests. `prepare` and `fill` yield to other work.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
   return runToEnd(filling(runToEnd(preparing(policies, nowMs)), subject));
@@ -38,7 +38,10 @@ export function compile(policies: readonly NamedPolicy[], subject: Subject | und
 export const prepare = (policies: readonly NamedPolicy[], nowMs: number): Promise<Groundwork> =>
   runInSlices(preparing(policies, nowMs));
 
-/** Adds the filled-in templates of a subject: a thin layer, unless it touches an existing pattern. */
+/**
+ * Adds the filled-in templates of a subject. They become a small separate layer, unless one of them has the pattern of
+ * an existing rule.
+ */
 export const fill = (groundwork: Groundwork, subject: Subject | undefined): Promise<AccessList> =>
   runInSlices(filling(groundwork, subject));
 

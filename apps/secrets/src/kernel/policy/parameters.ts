@@ -17,8 +17,8 @@ export function judgeParameters(
   const { requiredParameters, deniedParameters, allowedParameters } = rule;
   if (requiredParameters.length === 0 && !deniedParameters && !allowedParameters) return undefined;
   const ways = [parameters, ...(reading?.sameAs(parameters) ?? [])];
-  // The value as handlers read it. They do not know `TTL`, and null is a value only if it empties a field, or if all
-  // fields are data.
+  // Checks what handlers would read. They do not read a field under another spelling (`TTL`). Null is a value only if
+  // it empties a field, or if all fields are data.
   const isGiven = (way: Parameters, name: string) =>
     Object.hasOwn(way, name) && (way[name] !== null || freeform || reading?.read(name, null)?.several === true);
   const complete = ways.filter((way) =>
@@ -39,7 +39,7 @@ class Judge {
 
   constructor(private readonly reading: Question['reading']) {}
 
-  /** When in doubt, a value is denied: it is compared both as sent and as parsed, and denied if it cannot be parsed. */
+  /** Whether a value is denied. It is compared both as sent and as parsed, and is denied if it cannot be parsed. */
   isDenied(denied: ParameterLists, parameters: Parameters): boolean {
     if (denied.has('*')) return true;
     return Object.entries(parameters).some(([name, value]) =>

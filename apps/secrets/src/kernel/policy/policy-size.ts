@@ -16,7 +16,7 @@ export function sizeOf({ rules }: Policy): number {
   return size;
 }
 
-/** A policy with more of these marks has too many rules, or cannot be parsed. */
+/** A policy text with more punctuation marks than this has too many rules or cannot be parsed. */
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 

@@ -3,7 +3,7 @@ import type { PathTemplate } from './types';
 /** A segment that no policy writes literally; long enough that no prefix pattern matches it by accident. */
 const fresh = '\u0001fresh';
 
-/** How many segments below an open template are tried. */
+/** The number of segments below an open template that are tried. */
 const furthest = 64;
 
 /**
@@ -33,8 +33,8 @@ export function isTemplateWitnessed(
 }
 
 /**
- * The segments of a pattern, fitted to a template; undefined if they do not fit, which usually shows in the first
- * segments.
+ * The segments of a pattern, fitted to a template; undefined if they do not fit. Usually one of the first segments
+ * already does not fit.
  */
 function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
   const path: string[] = [];

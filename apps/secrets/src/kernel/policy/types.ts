@@ -2,7 +2,8 @@ import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import type { ParameterReading } from '../../sdk/parameter-reading';
 
 /**
- * What a rule can grant; `deny` overrides everything, `sudo` is needed in addition to the operation's own capability.
+ * A permission that a rule can grant. `deny` overrides everything. `sudo` is needed in addition to the operation's own
+ * capability.
  */
 export type Capability = 'create' | 'read' | 'update' | 'patch' | 'delete' | 'list' | 'scan' | 'sudo' | 'deny';
 
@@ -41,7 +42,7 @@ export type ParameterLists = ReadonlyMap<string, readonly PolicyValue[]>;
 
 /** One `path` block of a policy, as written. */
 export interface PathRule {
-  /** Without a leading slash; templates not yet filled in. */
+  /** The pattern without a leading slash. Its templates are not yet filled in. */
   readonly pattern: string;
   /** Where the block begins in the policy text, from 1. */
   readonly line: number;
@@ -177,7 +178,7 @@ export interface Decision {
   readonly objection?: Objection;
   /** For lists: the page size if the request contains none; absent without a limit. */
   readonly paginationLimit?: number;
-  /** Lists: see `PathRule.listFilter`. */
+  /** For lists: see `PathRule.listFilter`. */
   readonly listFilter?: string;
 }
 

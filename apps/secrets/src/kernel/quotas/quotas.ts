@@ -48,7 +48,7 @@ export interface QuotaQuestion {
   readonly address: string;
 }
 
-/** Where a check puts the rate-limit headers of the answer, if they are enabled. */
+/** The place where a check stores the rate-limit headers of the answer, if they are enabled. */
 export interface RateNotes {
   rateHeaders?: Readonly<Record<string, string>>;
 }
@@ -64,7 +64,7 @@ export class RateLimited extends Refusal {
   }
 }
 
-/** What a quota is matched against: a request or a new lease. */
+/** A request or a new lease that is matched against quotas. */
 interface QuotaSubject {
   readonly namespaceId: string;
   readonly mountId: string | undefined;

@@ -16,7 +16,7 @@ export interface LeaseCount {
 /** The scope of a quota. Each part that is set narrows it. */
 export interface QuotaTarget {
   readonly namespaceId: string;
-  /** Whether namespaces below count, too. */
+  /** Whether the quota also applies to the namespaces below. */
   readonly inheritable: boolean;
   readonly mountId?: string;
   /** The path below the mount; a final `*` matches any rest. */

@@ -42,9 +42,10 @@ const LIFETIME_MS = 3600_000;
 
 /**
  * Generates a root token for people who hold enough shares of the recovery key (or of the unseal key). The token leaves
- * the service only encoded, so the person who enters the last share cannot read it without the other holders. Callers
- * need no token, so anyone can start an attempt. A share that is not current is refused without effect. A holder of a
- * share can replace an attempt that strangers have started. Only a holder can cancel an attempt that has a valid share.
+ * the service only in encoded form, so the person who enters the last share cannot read it unless they also have the
+ * password or the OpenPGP key. Callers need no token, so anyone can start an attempt. A share that is not current is
+ * refused without effect. A holder of a share can replace an attempt that strangers have started. Only a holder can
+ * cancel an attempt that has a valid share.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<GenerateRootState>;

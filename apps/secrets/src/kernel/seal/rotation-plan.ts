@@ -27,7 +27,7 @@ interface Use {
 
 /** The rules of automatic rotation, and the use of the current key. */
 export class RotationPlan {
-  /** The part of this node's use that it has reported. */
+  /** The use of the key that this node has already reported. */
   private reported: Use = { term: 0, count: 0 };
 
   constructor(private readonly storage: StorageKernel) {}
@@ -58,7 +58,7 @@ export class RotationPlan {
   private async tell(): Promise<void> {
     const { database, barrier } = this.storage;
     const now: Use = { term: barrier.keys.version, count: barrier.sealedCount };
-    // The count restarts at zero when keys are read again.
+    // If the count is lower than reported, it has restarted at zero because other keys were read.
     const before = this.reported.term === now.term && this.reported.count <= now.count ? this.reported.count : 0;
     if (now.count > before) await tell(database, { term: now.term, count: now.count - before });
     this.reported = now;

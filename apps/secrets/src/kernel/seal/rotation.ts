@@ -134,7 +134,7 @@ function select({ table, column, key }: SealedColumn, follows: boolean): string 
   return `SELECT ${names}, "${column}" AS sealed FROM "${table}" WHERE "${column}" IS NOT NULL ${bound} ORDER BY ${names} LIMIT $1`;
 }
 
-/** Writes only if the row has not changed since, and updates the witness of an entry. */
+/** Writes a row only if it has not changed since it was read. If the row is an entry, also updates its witness. */
 function update({ table, column, key }: SealedColumn): string {
   const arrays = key.map(([, type], index) => `$${index + 1}::text[]::${type}[]`);
   const names = key.map(([name]) => name);

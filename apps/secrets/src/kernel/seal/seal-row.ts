@@ -60,7 +60,7 @@ export async function insertSeal(
 export const flagSeal = ({ prisma }: WithPrisma, sealed: boolean) =>
   prisma.seal.updateMany({ where: ONE, data: { sealed } });
 
-/** Stores the rewrapped keys, unless others were stored in between. */
+/** Stores the rewrapped keys, unless the stored keys have changed in the meantime. */
 export const rewrapSeal = ({ prisma }: WithPrisma, wrapped: Buffer, before: Buffer) =>
   prisma.seal.updateMany({ where: { ...ONE, keyring: copyOf(before) }, data: { keyring: copyOf(wrapped) } });
 

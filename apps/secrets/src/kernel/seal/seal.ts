@@ -210,7 +210,7 @@ export class Seal {
     const record = await this.load();
     if (!record || this.sealed) return false;
     if (record.generation > this.inUse) this.use(this.unwrap(record.keyring), record);
-    // Another call may have been faster.
+    // Another call may already have read it.
     return this.inUse !== before;
   }
 

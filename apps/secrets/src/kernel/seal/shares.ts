@@ -64,7 +64,7 @@ export const verifierOf = (key: Uint8Array): Buffer =>
 /** Whether a key matches a verifier. */
 export const verifies = (key: Uint8Array, verifier: Uint8Array): boolean => sameSecret(verifierOf(key), verifier);
 
-/** Whether a share was already entered; takes constant time. */
+/** Whether a share was already entered. The comparison takes constant time. */
 export function alreadyGiven(shares: readonly Buffer[], share: Buffer): boolean {
   let found = false;
   for (const other of shares) if (sameSecret(other, share)) found = true;

@@ -15,8 +15,8 @@ interface Task {
 }
 
 /**
- * Periodic work of every node. A task never overlaps itself; times are randomised, so that nodes do not query the
- * database in step. Tasks pause while the service is sealed.
+ * Periodic work of every node. A task never overlaps itself. Times are randomised, so that nodes do not all query the
+ * database at the same time. Tasks pause while the service is sealed.
  */
 export class Background {
   private readonly tasks = new Map<string, Task>();
@@ -25,14 +25,14 @@ export class Background {
 
   constructor(
     private readonly isResting: () => boolean,
-    /** True while time-dependent decisions must wait. */
+    /** True while the node does not know the time, so that nothing may expire. */
     private readonly untimely: () => boolean,
     private readonly log?: BackgroundLog,
   ) {}
 
   /**
-   * `run` returns true to run again immediately, because more is waiting. `byTime`: the task handles due items, and
-   * does not run while the time is unknown.
+   * `run` returns true to run again immediately, because more is waiting. Set `byTime` if the task handles due items.
+   * It then does not run while the time is unknown.
    */
   every(
     name: string,

@@ -38,8 +38,8 @@ export class CoherentCache<V extends object> implements Cache<V> {
 
   constructor({ maxEntries, maxBytes, sizeOf, fresh }: CacheOptions<V>) {
     this.fresh = fresh;
-    // Every entry has at least a minimum size, so that sizes also limit the number of entries. With a given number,
-    // LRUCache would allocate all places at once.
+    // Every entry has at least a minimum size, so that sizes also limit the number of entries. If LRUCache were given a
+    // maximum number, it would allocate all places at once.
     const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.values = new LRUCache({
       maxSize,

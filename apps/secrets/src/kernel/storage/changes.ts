@@ -87,9 +87,9 @@ const POLL = {
 };
 
 /**
- * Sends other nodes notices of what to forget, and receives theirs. A single node sends nothing. A node receives its
- * own heartbeat as proof that notices arrive. If the heartbeat does not arrive, the node forgets everything cached, and
- * does not use caches until heartbeats arrive again.
+ * Tells other nodes which cached entries to forget, and receives their notices. A single node sends nothing. A node
+ * receives its own heartbeat as proof that notices arrive. If the heartbeat does not arrive, the node forgets
+ * everything cached, and does not use caches until heartbeats arrive again.
  */
 export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
@@ -158,7 +158,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     await own?.end().catch(() => {});
   }
 
-  /** True if a commit must notify others; true when unsure. */
+  /** True if a commit must notify other nodes, or if this node cannot be sure that there are none. */
   get mustTell(): boolean {
     const { beatMs = 300 } = this.options;
     return this.others > 0 || performance.now() - this.beatMs > beatMs * 2 + 100;
@@ -183,8 +183,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 
   /**
-   * Resolves when every node has received the notices sent before now. A node that has not received them is no longer
-   * fresh by then, and reads again what it needs.
+   * Resolves when every node has received the notices sent before now. By then, a node that has not received them no
+   * longer uses its caches, and reads entries from the database again.
    */
   async heardByAll(): Promise<void> {
     if (this.mustTell) await setTimeout(STALE_MS);
@@ -228,7 +228,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       const { time, silence } = this.options;
       const askedMs = performance.now();
       const finishComparison = time?.compare();
-      // On its own connection: a busy pool must not delay heartbeats.
+      // Heartbeats use a separate connection, because a busy pool must not delay them.
       const { rows } = await client.query<BeatRow & pg.QueryResultRow>({
         ...BEAT,
         values: [
@@ -299,7 +299,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       return;
     }
     if (message.kind === 'beat') {
-      // A new node has joined: from now on notices must be sent, even before our next heartbeat.
+      // A new node has joined. From now on notices must be sent, so this does not wait for our next heartbeat.
       this.others = Math.max(this.others, 1);
     } else if (message.kind === 'notices') {
       this.apply(message.notices);

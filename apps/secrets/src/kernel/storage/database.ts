@@ -42,7 +42,7 @@ export class Database {
   readonly prisma: PrismaClient;
   private readonly ours: PrismaOnOurs;
 
-  /** `readsOnly`: this node never writes. */
+  /** `readsOnly` means that this node never writes. */
   constructor(
     readonly pool: pg.Pool,
     private readonly options: { readonly readsOnly?: boolean } = {},
@@ -100,7 +100,7 @@ export class Database {
   private async once<T>(run: (tx: Tx) => Promise<T>, newerKeys: NewerKeys | undefined): Promise<T> {
     const client = await this.pool.connect();
     let broken: Error | undefined;
-    // While checked out, the pool does not listen for errors of the connection.
+    // The pool does not listen for errors of a connection while it is checked out.
     const onError = (error: Error) => {
       broken = error;
     };

@@ -23,7 +23,7 @@ const nothing = (): Deleted => ({ keys: [], prefixes: [] });
 /**
  * Visits deleted rows once. In PostgreSQL an index entry of a deleted row stays until a query follows it and finds
  * nothing. The first listing of a folder would do this for all its deleted rows, so it is done here, in the background.
- * A visit helps only when no transaction can see the row, so it happens one round after the deletion.
+ * A visit helps only when no transaction can still see the row, so rows are visited one round after their deletion.
  */
 export class DeletedRows {
   private looking = nothing();
@@ -32,7 +32,7 @@ export class DeletedRows {
 
   constructor(private readonly database: Database) {}
 
-  /** How much still has to be visited. */
+  /** The number of keys and folders that must still be visited. */
   get waiting(): number {
     return [this.looking, this.settling, this.fresh].reduce(
       (sum, { keys, prefixes }) => sum + keys.length + prefixes.length,
@@ -64,7 +64,7 @@ export class DeletedRows {
   private async lookAt({ keys, prefixes }: Deleted): Promise<void> {
     if (keys.length + prefixes.length === 0) return;
     await this.database.transaction(async (tx) => {
-      // Other plans do not follow the index entry by entry.
+      // With another plan, the query would not visit the index entries one by one.
       await tx.query(sql.ONLY_INDEX_SCANS);
       for (let at = 0; at < keys.length; at += AT_ONCE) {
         const some = keys.slice(at, at + AT_ONCE);

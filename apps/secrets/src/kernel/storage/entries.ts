@@ -19,7 +19,7 @@ export interface EntriesOptions {
 
 const ALL = 1_000_000_000;
 
-/** Entries of the database, cached in decrypted form. See `CoherentCache` for why no outdated value remains. */
+/** Entries of the database, cached in decrypted form. `CoherentCache` ensures that no outdated value remains. */
 export class DatabaseEntries implements EntryStore {
   /** Simultaneous reads share a statement. */
   private readonly row = gather<EntryKey, EntryRow>((keys) => this.rows(keys), {
@@ -198,7 +198,7 @@ function openEntry(barrier: Barrier, row: EntryRow): Entry {
     value = barrier.open(row.sealed, entryCell(key));
   } catch (error) {
     if (barrier.sealed) throw error;
-    throw new TamperedEntry(key, 'cannot be decrypted where it lies', error);
+    throw new TamperedEntry(key, 'cannot be decrypted in this row', error);
   }
   const entry: Entry = { ...key, value, memo: undefined, revision: row.revision };
   return row.expires_at_ms === null ? entry : { ...entry, expiresAtMs: Number(row.expires_at_ms) };

@@ -157,8 +157,8 @@ export class Jobs {
   }
 
   /**
-   * Runs steps until the job ends or its turn is over. Each step is recorded before the next one. Returns true if the
-   * job has ended.
+   * Runs steps until the job ends or its turn is over. The result of each step is recorded before the next step.
+   * Returns true if the job has ended.
    */
   private async run(row: JobRow, forMs: number): Promise<boolean> {
     const { database, barrier, clock, fault, log } = this.options;

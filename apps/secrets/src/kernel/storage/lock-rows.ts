@@ -13,7 +13,8 @@ type LockableTable =
   | 'mfa_enforcement';
 
 /**
- * Lock strengths: the strongest excludes all others from the row, the others only prevent changes to it, or to its key.
+ * Strengths of locks on a row. `UPDATE` excludes all other holders, `SHARE` prevents changes of the row, and `KEY
+ * SHARE` prevents changes of its key.
  */
 type Hold = 'UPDATE' | 'SHARE' | 'KEY SHARE';
 

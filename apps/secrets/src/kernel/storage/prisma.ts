@@ -38,8 +38,8 @@ export class PrismaOnOurs {
   }
 
   /**
-   * Outside transactions. One call is one statement. A write that needs several statements fails, because it needs a
-   * transaction.
+   * The client outside transactions. Each call sends one statement. A write that needs several statements fails,
+   * because it needs a transaction.
    */
   outside(refuse: (error: unknown) => unknown): PrismaClient {
     return this.client.$extends({
@@ -55,7 +55,10 @@ export class PrismaOnOurs {
     }) as unknown as PrismaClient;
   }
 
-  /** Inside a transaction, whose statements are sent one after the other. Prisma joins with the first call. */
+  /**
+   * The client inside a transaction, whose statements are sent one after the other. Prisma joins the transaction at the
+   * first call.
+   */
   within(send: Send): PrismaWithin {
     let started: Promise<Begun> | undefined;
     const begin = async () => {

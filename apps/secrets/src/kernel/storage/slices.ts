@@ -15,7 +15,7 @@ const TURN_MS = 10;
 /** The maximum number of rows that are decrypted in one turn. */
 const ROWS_PER_TURN = 100;
 
-/** Measures work, so that it can yield to others. */
+/** Measures how long work takes, so that the work can yield to others. */
 export class Pauses {
   private beganMs = performance.now();
 

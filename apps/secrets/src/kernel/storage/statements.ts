@@ -47,7 +47,7 @@ export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-// $1 to $4 as above, $5 what each row requires, or null for nothing, $6 now. Rows that do not meet their requirement
+// $1 to $4 as above, $5 the requirement of each row, or null for none, $6 now. Rows that do not meet their requirement
 // are omitted. 0 requires that the row is absent, -1 that it exists, and any other number that it has this revision. An
 // expired row is absent.
 const CHECKED = `
@@ -157,8 +157,8 @@ export const LOOK_AT_PREFIX: Statement = {
      ORDER BY path LIMIT 1000) e`,
 };
 
-// The server would plan a look-up by arrays again each time, because it sees how short they are; it does not look into a
-// subquery.
+// The arrays are in a subquery. Otherwise the server would see how short they are, and plan the look-up again each
+// time.
 /** $1 mounts, $2 paths, $3 now. The witness is missing for entries that were never rewritten. */
 export const READ_ENTRIES: Statement = {
   name: 'entry-read',
@@ -178,8 +178,8 @@ export const READ_ENTRY: Statement = {
 };
 
 /**
- * Locks the entry for the rest of the transaction; $1 mount, $2 path. The next statement reads it, because this one
- * would find the newest entry with an older witness.
+ * Locks the entry for the rest of the transaction; $1 mount, $2 path. A separate statement then reads the entry,
+ * because this statement would return the newest entry with an older witness.
  */
 export const HOLD_ENTRY: Statement = {
   name: 'entry-hold',
@@ -276,9 +276,9 @@ const INSERTING_LEASES = `INSERT INTO lease (hash, namespace_id, mount_id, path,
 export const INSERT_LEASES: Statement = { name: 'lease-insert', text: INSERTING_LEASES };
 
 /**
- * Like `INSERT_LEASES`, but counts the leases towards quotas. A quota at its limit is not among the `counted`. It is
- * one statement, so that the lock on the table of leases comes before the locks on quotas, as when leases end. $11 ids,
- * $12 how many.
+ * Like `INSERT_LEASES`, but counts the leases towards quotas. A quota at its limit is not among the `counted`. Both are
+ * done by one statement, so that the lease table is locked before the quotas, in the same order as when leases end. $11
+ * ids, $12 how many.
  */
 export const INSERT_COUNTED_LEASES: Statement = {
   name: 'lease-insert-counted',

@@ -309,8 +309,8 @@ describe('an entry changed by hand', () => {
       `UPDATE entry e SET sealed = o.sealed FROM entry o WHERE e.path IN ('t/a', 't/b') AND o.path IN ('t/a', 't/b') AND o.path <> e.path`,
     );
     forget();
-    await expect(read('t/a')).rejects.toThrow('cannot be decrypted where it lies');
-    await expect(read('t/b')).rejects.toThrow('cannot be decrypted where it lies');
+    await expect(read('t/a')).rejects.toThrow('cannot be decrypted in this row');
+    await expect(read('t/b')).rejects.toThrow('cannot be decrypted in this row');
   });
 
   it.each([1, 3])('is noticed when a row is rolled back to revision %i', async (back) => {

@@ -153,7 +153,7 @@ export class StorageKernel {
 
   async start(): Promise<void> {
     await this.changes.start();
-    // Due items are left to writing nodes.
+    // A standby leaves due items to the nodes that can write.
     if (!this.standbyLag) this.background.start();
   }
 

@@ -139,7 +139,7 @@ export interface IntentRow {
   readonly mountId: string;
   readonly kind: string;
   readonly undo: unknown;
-  /** No running call completes this intent: it is undone after a while in any case. */
+  /** Set if no running call completes this intent, so that it is undone after a while in any case. */
   readonly later?: boolean;
 }
 
@@ -166,7 +166,10 @@ export interface WriteSet {
   notices: readonly Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
   audit: readonly string[];
-  /** Other rows, in the same transaction; such a set is never merged. May run again after a serialization failure. */
+  /**
+   * Functions that write other rows in the same transaction. A set with such functions is never merged. They may run
+   * again after a serialization failure.
+   */
   run: readonly ((tx: Tx) => Promise<void>)[];
   /** Tokens that must be live at commit, otherwise the set fails with `denied`. */
   authorities: readonly Buffer[];
@@ -215,7 +218,7 @@ export interface Committer {
   ): Promise<T>;
 }
 
-/** A piece of a listing, by bytewise order of keys. */
+/** A part of a listing, in bytewise order of keys. */
 export interface ListPage {
   /** Only keys after this one. */
   readonly after?: string;

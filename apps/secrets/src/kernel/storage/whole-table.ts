@@ -7,7 +7,7 @@ import type { ChangeNotices, Topic } from './types';
 export class WholeTable {
   private loaded = false;
   private loading: Promise<void> | undefined;
-  /** The next read, for all callers that came during the current one. */
+  /** The next read, for all callers that arrived during the current read. */
   private next: Promise<void> | undefined;
 
   constructor(
@@ -23,7 +23,7 @@ export class WholeTable {
     const { loaded, loading } = this;
     if (loaded && this.changes.fresh) return loading;
     if (!loading) return this.load();
-    // A read that began before the last notice, or without notices, shows an older state.
+    // A read shows an older state if it began before the last notice or while this node received no notices.
     const load = () => {
       this.next = undefined;
       return this.loading ?? this.load();

@@ -48,7 +48,7 @@ export function addPrefixDelete(set: WriteSet, deletion: PrefixDelete): void {
   add(set, 'prefixes', deletion);
 }
 
-/** Adds everything from another set, after this one's changes. */
+/** Adds everything from another set, whose changes come after those of this set. */
 export function joinSet(set: WriteSet, later: WriteSet): void {
   for (const prefix of later.prefixes) addPrefixDelete(set, prefix);
   for (const put of later.puts) addPut(set, put);
@@ -103,7 +103,7 @@ export class PreconditionFailed extends Error {
 }
 
 /**
- * Uncommitted writes of one mount, as reads must see them, in addition to the writes that will be committed before
+ * Uncommitted writes of one mount that reads must already see, including writes of others that will be committed before
  * them.
  */
 export class Pending {
@@ -134,7 +134,7 @@ export class Pending {
     this.cleared.push(prefix);
   }
 
-  /** Adds later writes on top. */
+  /** Adds later writes, which replace earlier ones. */
   add(later: Pending): void {
     for (const prefix of later.cleared) this.clear(prefix);
     for (const [path, value] of later.values) this.values.set(path, value);

@@ -20,7 +20,7 @@ const FIND_BY_ACCESSOR: Statement = {
   name: 'token-find-accessor',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE accessor_hash = $1 AND state = 0`,
 };
-// The last use makes the row due, so that it is removed even if the node that counted the use dies.
+// The last use makes the row due. It is then removed even if the node that counted the use dies.
 const SPEND: Statement = {
   name: 'token-spend',
   text: `UPDATE token SET uses_left = uses_left - 1,
@@ -33,7 +33,7 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
-/** Its conditions are those of the index `token_expiring`, which does not contain logins and short-lived tokens. */
+/** Has the same conditions as the index `token_expiring`, which contains no logins and no short-lived tokens. */
 const LIST_EXPIRING: Statement = {
   name: 'token-expiring',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE namespace_id = $1 AND state = 0 AND path LIKE 'auth/token/%'

@@ -18,7 +18,7 @@ export interface TokenRecord {
   /** The path that created the token, relative to its namespace: `auth/token/create` or a login path. */
   readonly path: string;
   readonly displayName: string;
-  /** Sorted; without those of the entity and its groups. */
+  /** The token's own policies, sorted, without those of the entity and its groups. */
   readonly policies: readonly string[];
   readonly meta: Readonly<Record<string, string>> | null;
   readonly entityId?: string;
@@ -31,7 +31,7 @@ export interface TokenRecord {
   readonly createdAtMs: number;
   /** The time of the login; a child token has its parent's. */
   readonly authenticatedAtMs: number;
-  /** Absent: never expires. */
+  /** Absent if the token never expires. */
   readonly expiresAtMs?: number;
   readonly lastRenewalMs?: number;
   /** The TTL at creation or at the last renewal. */
@@ -73,7 +73,7 @@ export interface TokenSpec {
   readonly aliasId?: string;
   readonly mountId?: string;
   readonly role?: string;
-  /** 0 never expires: only for root tokens. */
+  /** 0 means that the token never expires; only root tokens may have it. */
   readonly ttlSeconds: number;
   readonly maxTtlSeconds?: number;
   readonly explicitMaxTtlSeconds?: number;

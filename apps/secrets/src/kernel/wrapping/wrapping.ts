@@ -89,8 +89,8 @@ export class Wrapping {
   }
 
   /**
-   * The envelope's JSON text, returned once. Throws `invalid` for a token that is used, expired, or not a wrapping
-   * token.
+   * Returns the JSON text of the envelope, only once. Throws `invalid` for a token that is used, expired, or not a
+   * wrapping token.
    */
   async unwrap(namespaceId: string, token: string): Promise<string> {
     const record = await this.require(namespaceId, token);

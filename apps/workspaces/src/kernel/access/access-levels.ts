@@ -10,13 +10,13 @@ import {
 } from './capabilities';
 
 /**
- * Access levels of a team on one workspace. `custom` grants what its separate settings specify, never administrator
- * permissions.
+ * Access levels of a team on one workspace. `custom` grants only the permissions in its separate settings, never
+ * administrator permissions.
  */
 export const workspaceLevels = ['read', 'plan', 'write', 'admin', 'custom'] as const;
 export type WorkspaceLevel = (typeof workspaceLevels)[number];
 
-/** Levels of a team's grant on a project. */
+/** Access levels of a team on one project. */
 export const projectLevels = ['read', 'write', 'maintain', 'admin', 'custom'] as const;
 export type ProjectLevel = (typeof projectLevels)[number];
 
@@ -38,7 +38,7 @@ export const workspaceLevelSettings = {
   custom: level('read', 'none', 'none', 'none', false, false),
 } as const;
 
-/** The project settings of each project level. */
+/** The settings of each project level for the project itself. */
 export const projectLevelSettings = {
   read: { settings: 'read', teams: 'none', variableSets: 'read' },
   write: { settings: 'read', teams: 'none', variableSets: 'read' },

@@ -105,7 +105,7 @@ export class AccessStore {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** The access to one organization, at an epoch that was read during this request. */
+  /** The access to one organization, loaded at least as recently as an epoch that this request has read. */
   loadAt(principal: Principal, organizationId: string, epoch: string): Access | Promise<Access> {
     const cached = this.memberships.get(key(principal, organizationId));
     const access = (found: readonly OrganizationMembership[]) => new Access(principal, found, this.now());
@@ -144,8 +144,8 @@ export class AccessStore {
     });
   }
 
-  // Grants may be newer than the membership's epoch. This does no harm: the epoch has changed by then, so the next
-  // request reads again.
+  // The grants may be newer than the epoch of the membership. This does no harm, because the next request sees the
+  // newer epoch and reads again.
   private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
     const result = new Map<string, TeamGrants>();
     const stale: string[] = [];
@@ -165,7 +165,7 @@ export class AccessStore {
   }
 }
 
-/** The current access to one organization, not cached. Inside a transaction: as the transaction sees it. */
+/** The current access to one organization, not cached. Inside a transaction, it includes the transaction's changes. */
 export async function readAccess(db: Database, principal: Principal, organizationId: string): Promise<Access> {
   const values = [[organizationId], principal.id, principal.kind];
   const rows = await db.execute<MembershipRow & QueryResultRow>({ ...readStanding, values });

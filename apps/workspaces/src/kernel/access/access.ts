@@ -67,7 +67,7 @@ export interface OrganizationMembership {
 }
 
 /**
- * The permissions of an organization's own token: those of administrators, without planning, applying, cancelling, and
+ * The permissions of an organization's own token: those of administrators, except planning, applying, cancelling, and
  * uploading state.
  */
 const organizationTokenMask = workspaceAdmin & ~maskOf('runs:plan', 'runs:apply', 'state:write');
@@ -104,7 +104,10 @@ export class Access {
   /** The organizations of this snapshot. */
   readonly organizationIds: readonly string[];
   private readonly memberships: Pick<ReadonlyMap<string, OrganizationMembership>, 'get'>;
-  /** The workspace that was checked last, because its twenty rules are checked one after the other. */
+  /**
+   * The workspace that was checked last. It is cached because a workspace has about twenty rules, which are checked one
+   * after the other.
+   */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
   constructor(

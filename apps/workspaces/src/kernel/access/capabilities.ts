@@ -52,7 +52,7 @@ export function maskOf(...names: readonly Capability[]): Mask {
   return names.reduce((mask, name) => mask | bits[name], 0);
 }
 
-/** True when the mask holds the capability. */
+/** True if the mask contains the capability. */
 export function holds(mask: Mask, capability: Capability): boolean {
   return (mask & bits[capability]) !== 0;
 }
@@ -73,7 +73,7 @@ export interface Dial {
 const ladder = (values: readonly string[], ...adds: readonly (readonly Capability[])[]): Dial => ({ values, adds });
 const toggle = (...adds: readonly Capability[]): Dial => ({ values: [false, true], adds: [[], adds] });
 
-/** The settings of a workspace grant. The reference's tables list the allowed values; all others are refused. */
+/** The settings of a workspace grant. All values except these are refused. */
 export const workspaceDials = {
   runs: ladder(['read', 'plan', 'apply'], ['runs:read'], ['runs:plan'], ['runs:apply']),
   variables: ladder(['none', 'read', 'write'], [], ['variables:read'], ['variables:write']),
@@ -114,7 +114,7 @@ export const projectWorkspaceDials = {
   policyOverrides: workspaceDials.policyOverrides,
 } as const satisfies Record<string, Dial>;
 
-/** The mask of one value of a setting. An unknown value is a fault: inputs are checked before. */
+/** The mask of one value of a setting. An unknown value is a fault, because inputs were checked earlier. */
 export function dialMask(dial: Dial, value: string | boolean): Mask {
   const index = dial.values.indexOf(value);
   if (index < 0) throw new Error(`unknown value: ${String(value)}`);

@@ -14,7 +14,7 @@ const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as
 const holderKinds: readonly string[] = [...Object.values(kinds), 'run'];
 const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
 
-/** Kinds of callers that links are created for. */
+/** Whether links can be created for callers of this kind. */
 export const isHolderKind = (kind: string): kind is PrincipalKind => holderKinds.includes(kind);
 
 interface HolderRow {
@@ -55,8 +55,8 @@ SELECT k.key, coalesce(j.run_id, j.phase_id), o.id, false, false
 };
 
 /**
- * An earlier caller in their current state; undefined if they are suspended or no longer exist. An organization is
- * valid only while it has a token, and a run only while its job is in progress.
+ * The current state of an earlier caller; undefined if the caller is suspended or no longer exists. An organization is
+ * returned only while it has a token, and a run only while its job is in progress.
  */
 export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
   const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
@@ -90,8 +90,8 @@ export async function accessNow(db: Database, by: EarlierAsker, organizationId: 
 }
 
 /**
- * Whether the caller of an earlier request may still do what it requested. Check this where the request takes effect,
- * with the capability that it needed.
+ * Whether the caller of an earlier request may still do what it requested. Call it where the request takes effect, with
+ * the capability that the request needed.
  */
 export async function mayStill(
   db: Database,

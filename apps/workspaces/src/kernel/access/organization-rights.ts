@@ -1,7 +1,7 @@
 import { projectAdmin, workspaceAdmin, workspaceGrant } from './access-levels';
 import { type Mask, maskOf } from './capabilities';
 
-/** The permissions of a team in its whole organization. Each name is one bit and, with dashes, the wire name. */
+/** The permissions of a team in its whole organization. Each name is one bit. With dashes, it is also the wire name. */
 export const organizationRights = [
   'manage-policies',
   'manage-policy-overrides',

@@ -24,11 +24,11 @@ export interface Principal {
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
   /**
-   * Set if an earlier request takes effect now, without a token. The sign-in was checked at that time; permissions are
-   * checked again.
+   * Set if an earlier request takes effect now, without a token. The sign-in was checked when the request was sent;
+   * permissions are checked again now.
    */
   readonly requested?: 'earlier';
-  /** The address of the request; undefined for an effect of an earlier request. */
+  /** The address of the request; undefined if an earlier request takes effect now. */
   readonly address?: string;
   /** For an agent: the addresses from which it may connect. */
   readonly onlyFrom?: AddressRanges;

@@ -20,7 +20,7 @@ const minuteMs = 60_000;
 interface Window {
   readonly sinceMs: number;
   count: number;
-  /** Records how many refusals were left out. */
+  /** Records that this number of refusals was omitted. */
   readonly end: (leftOut: number) => void;
   timer?: NodeJS.Timeout;
 }
@@ -41,7 +41,7 @@ export class AccessTrail {
     private readonly log: Logger,
   ) {}
 
-  /** Records that something will be disclosed. On a standby, which cannot write, the event is in the log instead. */
+  /** Records that something will be disclosed. On a standby, which cannot write, the event goes to the log instead. */
   async gave(actor: Actor, change: Change): Promise<void> {
     try {
       await this.db.write(disclosures, auditJson(actor, change));

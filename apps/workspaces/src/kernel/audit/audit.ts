@@ -6,7 +6,7 @@ import type { Database } from '../database/database';
 /** Kinds of caller that can make a change. */
 export const actorTypes = ['users', 'teams', 'organizations', 'system', 'runs'] as const;
 
-/** The caller who makes a change, as audit events name them. */
+/** The caller who makes a change, as shown in audit events. */
 export interface Actor {
   readonly type: (typeof actorTypes)[number];
   readonly id: string;
@@ -57,7 +57,7 @@ export function accountIdOf({ id }: { readonly id: string }): string {
   return `user-${id.slice(id.indexOf('-') + 1)}`;
 }
 
-/** The actor of changes without a request: first start, workers. */
+/** The actor of changes that no request makes, such as those of the first start and of workers. */
 export const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
 /** Records a change. Call it in the transaction that makes the change, so that neither happens without the other. */

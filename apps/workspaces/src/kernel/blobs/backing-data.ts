@@ -3,16 +3,14 @@ import { type Actor, recordChange } from '../audit/audit';
 import type { Database } from '../database/database';
 import { removeBlob } from './blobs';
 
-/** The statuses of objects whose content was removed temporarily, and permanently. */
+/** The statuses of objects whose content is hidden, and of objects whose content was removed permanently. */
 export const hidden = 'backing_data_soft_deleted';
 export const deletedStatus = 'backing_data_permanently_deleted';
 
-/**
- * Content can be restored for seven days after it was hidden. Content hidden before this time is removed permanently.
- */
+/** The time seven days ago. Content that was hidden before it can no longer be restored, and is removed permanently. */
 export const restorableSince = (nowMs: number): Date => new Date(nowMs - 7 * 86_400_000);
 
-/** What can be done to stored content, if its status allows it. */
+/** The actions on stored content. Each requires a certain status. */
 export const backingDataActions = [
   'soft_delete_backing_data',
   'restore_backing_data',
@@ -40,8 +38,8 @@ export interface Backed {
 }
 
 /**
- * Hides, restores or removes content. Throws `malformed` with the text `transition not allowed` for content that is
- * still needed, and for a wrong status.
+ * Hides, restores or removes content. Throws `malformed` with the text `transition not allowed` if the content is still
+ * needed or has a wrong status.
  */
 export async function changeBackingData(
   tx: Database,

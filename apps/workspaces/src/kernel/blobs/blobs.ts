@@ -30,7 +30,7 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** Undefined, because all chunks are stored. A blob with a chunk that must still be stored is not finished. */
+  /** Always undefined, because all chunks are stored. `GatheredBlob` has a chunk here that must still be stored. */
   readonly sealed?: undefined;
 }
 
@@ -47,7 +47,7 @@ export interface WriteOptions {
    * here stops the write.
    */
   readonly onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
-  /** The blob is removed after an hour unless `keepBlob` says that something refers to it. */
+  /** The blob is removed after an hour unless `keepBlob` is called for it. */
   readonly provisional?: boolean;
   /** The compression; Brotli by default. */
   readonly compression?: Compression;
@@ -157,7 +157,7 @@ async function feed(
 
 /** Cuts the stream into chunks, seals and stores them; a few are stored at the same time. */
 class ChunkWriter {
-  /** Grows up to the size of a chunk if there is that much data. */
+  /** Grows with the data, up to the size of a chunk. */
   private chunk = Buffer.allocUnsafe(64 * 1024);
   private chunkLength = 0;
   private position = 0;
@@ -172,8 +172,8 @@ class ChunkWriter {
 
   async write(piece: Buffer): Promise<void> {
     for (let from = 0; from < piece.length; ) {
-      // A full chunk is stored only when more bytes arrive, because the last chunk is marked as the last when it is
-      // sealed.
+      // A full chunk is stored only when more bytes arrive, because the seal of a chunk includes whether it is the
+      // last.
       if (this.chunkLength === chunkBytes) await this.store();
       const part = piece.subarray(from, from + chunkBytes - this.chunkLength);
       this.makeRoom(part.length);
@@ -238,7 +238,7 @@ async function streamOf(keyring: Keyring, id: string, blob: StoredChunks): Promi
     if (first.length > 0) yield first;
     yield* pieces;
   };
-  // An error anywhere reaches the reader of the last stream.
+  // An error in any of the streams also ends the last stream, so its reader gets the error.
   pipeline(Readable.from(all(), { objectMode: false, highWaterMark: 1 }), decompressor, () => undefined);
   return decompressor;
 }
@@ -306,7 +306,7 @@ export async function removeBlob(db: Database, id: string): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id } });
 }
 
-/** Removes uploads that nothing uses. They may remain if the same request was sent twice at the same time. */
+/** Removes uploads that nothing uses. They are left if the same request was sent twice at the same time. */
 export async function dropBlobs(db: Database, ids: readonly string[]): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id: { in: [...ids] }, provisional: true } });
 }
@@ -325,7 +325,10 @@ export async function sweepBlobs(db: Database, nowMs: number): Promise<number> {
 const gzipMark = 0x1f;
 const brotliMark = 0x42;
 
-/** Every write means a round trip to another thread, and a separate compressed block. */
+/**
+ * The number of bytes for each write to the compressor. Each write is a round trip to another thread and produces a
+ * separate compressed block.
+ */
 const runBytes = 256 * 1024;
 
 const read = { chunkSize: 64 * 1024 };
@@ -337,8 +340,9 @@ export interface Compression {
 }
 
 /**
- * Brotli at its second lowest quality: half the processor time of the fastest gzip for states, a fifth for bytes that
- * hardly shrink, and a smaller result. The window is as large as a run, so reading needs no more memory than that.
+ * Brotli at its second lowest quality. Compared with the fastest gzip, it takes half the processor time for states and
+ * a fifth for bytes that hardly shrink, and the result is smaller. The window is as large as a run, so reading needs no
+ * more memory than that.
  */
 const brotli: Compression = {
   head: Buffer.of(brotliMark),

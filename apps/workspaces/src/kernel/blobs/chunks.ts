@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 import { type ObjectStore, objectsOf, requireObjects } from './objects';
 
-/** The shortest time between two heartbeats of a writer for the sweep. */
+/** The shortest time between two heartbeats of a writer. The sweep removes blobs whose writer has no heartbeat. */
 const aliveEveryMs = 60_000;
 /** A first chunk up to this size is read together with the row of its blob. */
 const smallBytes = 128 * 1024;

@@ -22,7 +22,7 @@ export class KeptBlobs {
     ttlAutopurge: true,
     updateAgeOnGet: true,
   });
-  /** Simultaneous readers of a blob that is not kept share one read. */
+  /** Reads in progress. Simultaneous readers of a blob that is not cached share one read. */
   private readonly underWay = new Map<string, Promise<Buffer | undefined>>();
 
   constructor(

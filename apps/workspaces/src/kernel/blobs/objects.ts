@@ -62,7 +62,7 @@ async function own(db: Database, objects: ObjectStore): Promise<void> {
   let owner = await read();
   if (owner === undefined) {
     await objects.put(OWNER, Buffer.from(mine));
-    // Another database may have put its mark at the same moment.
+    // Another database may have written its mark at the same time.
     owner = await read();
   }
   if (owner === mine) return;

@@ -21,7 +21,8 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
     forcePathStyle: config.pathStyle,
     credentials: config.credentials,
     maxAttempts: 3,
-    // The seal authenticates the chunks, and many compatible stores do not support these newer checksums.
+    // These newer checksums are not needed, because the seal authenticates the chunks. Many compatible stores do not
+    // support them.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: connectMs, requestTimeout: requestMs, throwOnRequestTimeout: true },

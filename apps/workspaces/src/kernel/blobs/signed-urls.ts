@@ -11,7 +11,7 @@ type Signer = { readonly keyring: Keyring; now(): number };
 /** The data for creating links. A link allows only what its holder may do at the time it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
-/** The holder and the MAC of a link. A request by a link is treated as a request of the holder. */
+/** The holder and the MAC of a link. A request through a link is treated as a request of the holder. */
 function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string, { kind, id }: LinkHolder): string {
   const mac = keyring.mac('signed-url', [verb, path, expires, kind, id].join('\n')).toString('base64url');
   return `${kind}.${id}.${mac}`;
@@ -48,7 +48,7 @@ export function signedPathUrl(env: LinkMaker, path: string): string {
 /** The names of the last two path parameters, which contain the secret of a link. */
 const inPath = '/:expires/:signature';
 
-/** The parts of a request that carry a link. */
+/** The parts of a request that contain a link. */
 export interface LinkRequest {
   /** The path pattern of its endpoint. */
   readonly pattern: string;

@@ -8,7 +8,7 @@ import { untilWon } from './lost-races';
 interface QueuedWrite {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
-  /** The subject of the write. No other batch may have the same subject. */
+  /** The subject of the write. The write waits for running batches with the same subject. */
   readonly about: string | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -190,7 +190,7 @@ interface QueuedDecision {
   reject(error: unknown): void;
 }
 
-/** How long decisions take the lock immediately after another node was faster. */
+/** For this long after another node was faster, decisions take the lock immediately. */
 const CONTESTED_MS = 1000;
 
 /**
@@ -204,14 +204,14 @@ export class LockedDecisions implements Decisions {
   constructor(private readonly transaction: Database['transaction']) {}
 
   /**
-   * Whether another node, or another kind of write, has just been faster. In this case an attempt without the lock
-   * would be useless.
+   * Whether another node, or another kind of write, has just changed the subject. In this case an attempt without the
+   * lock would probably fail.
    */
   isContested(key: string): boolean {
     return this.contested.has(key);
   }
 
-  /** Notes that another request was faster. */
+  /** Records that another request has changed the subject first. */
   lost(key: string): void {
     this.contested.set(key, true);
   }

@@ -29,13 +29,13 @@ export interface Database {
    * transaction.
    */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
-  /** Makes requests of this node that change the same thing wait for each other. */
+  /** Lets requests of this node that change the same object run one at a time. */
   readonly mutex: KeyedMutex;
   /** A view of the database whose transactions take turns under a name, across all nodes. */
   inTurn(name: string): Database;
-  /** A named statement; inside a transaction, part of it. */
+  /** Runs a named statement; inside a transaction, as part of it. */
   execute<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
-  /** A named statement, outside any transaction. */
+  /** Runs a named statement outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A large binary value, read outside any transaction; undefined if the row does not exist. */
   large(value: LargeValue): Promise<Buffer | undefined>;
@@ -115,18 +115,15 @@ export interface Decision<Item, Result> {
 export interface Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
   /**
-   * Whether another node, or another kind of write, has just been faster. In this case an attempt without the lock
-   * would be useless.
+   * Whether another node, or another kind of write, has just changed the subject. In this case an attempt without the
+   * lock would probably fail.
    */
   isContested(key: string): boolean;
-  /** Notes that another request was faster. */
+  /** Records that another request has changed the subject first. */
   lost(key: string): void;
 }
 
-/**
- * Returns a row that was read again after it was created or changed. Throws `missing` if it was deleted in the
- * meantime.
- */
+/** The row that was read again after it was created or changed. Throws `missing` if it was deleted in the meantime. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw notFound();
   return found;

@@ -15,7 +15,10 @@ export class KeyedMutex {
 
   constructor(private readonly longestMs = patienceMs) {}
 
-  /** Runs `work` and passes whether it had to wait. Throws `unavailable` if it would wait too long. */
+  /**
+   * Runs `work` when it is its turn. The argument of `work` is whether it had to wait. Throws `unavailable` after too
+   * long a wait.
+   */
   async run<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const line = this.lines.get(name);
     if (line === undefined) this.lines.set(name, []);

@@ -2,7 +2,7 @@ import { BatchScheduler, isStalePlan } from '@keystead/postgres';
 import type { Pool, PoolClient } from 'pg';
 import type { KeyedRead, KeyedRow } from './database';
 
-/** The rows that answered a keyed read. */
+/** The rows of a keyed read, unpacked if they are packed. */
 export function rowsOf(read: KeyedRead, rows: readonly KeyedRow[]): readonly KeyedRow[] {
   if (!read.packed) return rows;
   const packed = rows[0]?.packed as string | null | undefined;
@@ -68,7 +68,7 @@ export class KeyedReads {
     );
     // A connection on which a statement failed is discarded.
     client.release(broken);
-    // The statement was prepared before a migration: try another connection, and a new connection in the end.
+    // The statement was prepared before a migration. Try other connections; a new connection will accept it.
     if (again.length > 0) await this.send(again);
   }
 }

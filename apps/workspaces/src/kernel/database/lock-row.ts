@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Database } from './database';
 
-/** Tables whose rows are locked by id while something that depends on them is decided. */
+/** Tables whose rows are locked by id while the service makes a decision that depends on them. */
 type LockableTable =
   | 'agent_pool'
   | 'membership'
@@ -49,8 +49,8 @@ export const changedSinceRead = (): Refusal =>
   new Refusal('precondition', 'the resource has changed since it was read');
 
 /**
- * Throws `changedSinceRead` unless `ifMatch` names the current revision. Hold the lock of the row, so that no change
- * slips in.
+ * Throws `changedSinceRead` unless `ifMatch` names the current revision. The caller must hold the lock of the row, to
+ * prevent changes in between.
  */
 export function requireRevision(
   { revision }: { readonly revision?: bigint | string },

@@ -5,12 +5,12 @@ import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
 
-/** A row was deleted between the two statements that read it and the row that refers to it. */
+/** Of two related rows, one was deleted between the statements that read them. */
 export class TornRead extends Error {}
 
 interface Relation {
   readonly model: string;
-  /** The column that refers to the other row; undefined if the other row refers to this one. */
+  /** The column of this row that refers to the other row; undefined if the reference is in the other row. */
   readonly key: string | undefined;
   readonly required: boolean;
 }
@@ -133,8 +133,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * Converts a database error that our own statement caused. If a value has been taken, deleted or used in the meantime,
- * the error becomes the same refusal as for a slightly later request. Everything else is a fault.
+ * Converts a database error that our own statement caused. If a name was taken, or a row was deleted or came into use
+ * in the meantime, the error becomes the refusal that a slightly later request would get. All other errors are faults.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });

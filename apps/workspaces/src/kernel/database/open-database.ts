@@ -15,7 +15,10 @@ import { isTorn, lostToMigration, relationsOf, TornRead, untilWon } from './lost
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
 const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
 
-/** A keyed read of one key. PostgreSQL plans a list parameter for ten keys, and does not keep a plan for one key. */
+/**
+ * The statement of a keyed read, changed to read a single key. For a list parameter, PostgreSQL estimates ten keys and
+ * does not keep a plan for one key.
+ */
 const ofOneKey = (text: string): string => text.replace(/\$1\b(?:::text\[\])?/g, 'ARRAY[$$1::text]');
 
 /** The size of an item of a cached list: objects take about six times as much memory as ids. */
@@ -35,7 +38,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     // Prisma's longer messages repeat the arguments of a call, which would go to the log.
     errorFormat: 'minimal',
   });
-  // The client exposes its schema nowhere else.
+  // There is no other way to get the schema from the client.
   const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
   const relations = relationsOf(inlineSchema);
   const won = <T>(run: () => Promise<T>): Promise<T> =>

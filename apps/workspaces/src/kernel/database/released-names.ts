@@ -19,9 +19,9 @@ export async function isReleased(db: Database, kind: ReservedName, name: string)
 }
 
 /**
- * Frees a released name for the resource that had it, for the owners of that resource, and for site administrators.
- * Call it in the transaction that writes the name, before it is written: otherwise triggers refuse the write. Throws
- * `invalid` naming the attribute.
+ * Frees a released name if it is taken by the resource that had it, by an owner of that resource, or by a site
+ * administrator. Call it in the transaction that writes the name, before the write, because otherwise triggers refuse
+ * the write. Throws `invalid`, which names the attribute.
  */
 export async function reclaimName(
   tx: Database,

@@ -90,7 +90,7 @@ export class AnswerSchemas {
     for (const [name, { serializer }] of this.includables) this.add(name, serializer);
   }
 
-  /** The schema of a document with one or many of a resource. */
+  /** The schema of a document with one resource, or with a list of resources. */
   documentOf(endpoint: Endpoint): Json {
     const resource = ref(this.names.get(endpoint.serializer!)!);
     const included = this.includedIn(endpoint);

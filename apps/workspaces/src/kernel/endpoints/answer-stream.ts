@@ -3,10 +3,10 @@ import type { Answers, Raw } from './endpoint';
 import type { EventStream, EventStreams } from './event-streams';
 
 const heartbeatMs = 15_000;
-/** How often it is checked whether the caller may still see the watched object. */
+/** The interval at which the service checks whether the caller may still see the watched object. */
 const renewMs = 5_000;
 
-/** The part of its request that a stream uses. */
+/** The parts of a request that a stream uses. */
 interface StreamCall<A> {
   readonly principal: Principal;
   readonly env: { readonly streams: EventStreams };

@@ -66,7 +66,7 @@ export type SparseFields = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** The argument of `run`: the caller, the target, and the parsed request. */
 export interface Call<P extends string, Body, Target> extends Lookup<P> {
-  /** Loaded for the target's organization. */
+  /** The caller's access to the target's organization. */
   readonly access: Access;
   readonly target: Target;
   readonly body: Body;
@@ -99,7 +99,7 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
 
-/** A page of a list with its total, or a whole list (`total` left out). */
+/** A page of a list with its total, or a whole list without `total`. */
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly total?: number;
@@ -142,7 +142,7 @@ export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 export interface Cached<Stamp, Item> {
   /** The id, and everything else that the text depends on and that is the same for all callers. */
   version(stamp: Stamp): string;
-  /** What the text also depends on and may differ between callers: rights, settings, the time. */
+  /** Everything else that the text depends on, which may differ between callers: rights, settings, the time. */
   rights(stamp: Stamp, view: View): string;
   /** The item itself, if `run` returned an item instead of a stamp. */
   whole?(stamp: Stamp): Item | undefined;
@@ -166,7 +166,7 @@ export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
  */
 export interface LargeBody {
   readonly bytes: number;
-  /** What to do instead of sending a larger body, as the end of a sentence. */
+  /** The end of a sentence that says what to do instead of sending a larger body. */
   readonly instead: string;
 }
 
@@ -174,7 +174,7 @@ export interface LargeBody {
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;
-  /** Whether an answer causes an event; by default every answer does. */
+  /** Whether a result causes an event; by default every result does. */
   when?(result: Result): boolean;
 }
 
@@ -186,10 +186,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The only edition in which the endpoint exists. In the other edition it answers 404. */
   edition?: Edition;
   /**
-   * The kinds of token that may call the endpoint; others get 404. Default: all kinds except those for audit trails.
+   * The kinds of tokens that may call the endpoint; callers with other tokens get 404. Default: all kinds except those
+   * for audit trails.
    */
   tokens?: readonly PrincipalKind[];
-  /** Whether the endpoint is only for site administrators; others get 404. */
+  /** Whether the endpoint is only for site administrators; other callers get 404. */
   siteAdmin?: boolean;
   status?: number;
   paging?: 'always' | 'optional' | 'none';
@@ -207,13 +208,13 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Whether the body is not read before `run`, so that `run` can stream it. */
   streams?: boolean;
   /**
-   * Whether the endpoint can be called without a token, through a link signed for its verb and path: only by link, or
-   * also with a token that satisfies `requires`.
+   * Whether the endpoint can be called without a token, through a link that is signed for its verb and path.
+   * `or-token`: also with a token that satisfies `requires`.
    */
   link?: 'only' | 'or-token';
   /**
-   * Adds the data that only the response to the create contains, also if the create is sent again with its
-   * `Idempotency-Key`.
+   * Adds data that only the response to the create contains. A repetition with the same `Idempotency-Key` gets the
+   * data, too.
    */
   adds?: (item: T, env: Environment) => T;
   /** Set if the endpoint accepts bodies larger than the few MiB that all endpoints accept. */
@@ -330,10 +331,10 @@ function ownOrganization(item: unknown): readonly string[] {
 
 const cursorQuery = {
   'page[after]':
-    'Instead of a page number: the id of the last item seen, or what `links.next` names; empty for the first page. Such pages have no totals.',
+    'Instead of a page number: the id of the last item of the previous page, or the value in `links.next`; empty for the first page. Such pages have no totals.',
 };
 
-const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
+const linkQuery = { expires: 'When the link expires, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
  * The queue of an endpoint, named after the resource in its path, also for paths of administrators. A path that names
@@ -425,7 +426,8 @@ function declare(
  * The functions that a resource uses to declare its endpoints, bound to its policy and its serializer.
  *
  * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
- * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.
+ * nothing, `action` is a POST that answers with the resource (200), and the responses of `raw` are those in its
+ * `answers`.
  */
 export function endpoints<Item, Target, RuleName extends string>(
   policy: Policy<Target, RuleName>,

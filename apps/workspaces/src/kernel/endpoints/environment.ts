@@ -32,7 +32,7 @@ export interface SiteSettings {
   samlEnabled: boolean;
   /** Whether a directory may manage users and groups. */
   scimEnabled: boolean;
-  /** How long a plan may take if its organization sets nothing, such as `2h`. */
+  /** How long a plan may take if its organization sets no limit, such as `2h`. */
   planTimeout: string;
   applyTimeout: string;
 }
@@ -51,18 +51,18 @@ export interface SecretsPlace {
   readonly issuer: string;
 }
 
-/** Everything that endpoints use of a service process. Built once, in `service.ts`. */
+/** The parts of a service process that endpoints use. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
   /** Whether names that existing clients need are sent and accepted in addition to the neutral names. */
   readonly aliases: boolean;
   /** Whether refusals name the missing permission if the caller may see the target. */
   readonly reasons: boolean;
-  /** Where clients reach the service, without a trailing slash: the start of absolute links. */
+  /** The URL at which clients reach the service, without a trailing slash. Absolute links begin with it. */
   readonly publicUrl: string;
   /** Whether there are pages below `/ui/`. */
   readonly hasConsole: boolean;
-  /** Whether SSH keys are refused that are not private keys or have a passphrase. */
+  /** Whether SSH keys are checked. If so, keys that are not private keys, or that have a passphrase, are refused. */
   readonly checksSshKeys: boolean;
   /** Whether invalid SAML certificates are refused. */
   readonly checksSamlCertificates: boolean;
@@ -97,7 +97,7 @@ export interface Environment {
   readonly streams: EventStreams;
   /** The objects that streams watch. */
   readonly watches: Watches;
-  /** The waiting requests. */
+  /** The requests that wait for an event. */
   readonly waiting: Waiting;
   /** Notified when any node has queued a job. */
   readonly queuedBell: Bell;

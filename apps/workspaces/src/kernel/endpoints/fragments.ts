@@ -4,8 +4,8 @@ const LARGEST_BYTES = 64 * 1024 * 1024;
 const OPEN = '{"data":';
 
 /**
- * Serialized resources, cached by everything on which their text depends: type, id, revisions, permissions of the
- * caller. Each resource is stored as the bytes of a document that shows only this resource.
+ * A cache of serialized resources. The key contains everything on which the text depends: type, id, revisions,
+ * permissions of the caller. Each resource is stored as the bytes of a document that shows only this resource.
  *
  * Stale entries need not be removed: a change raises a revision, so the old text is never looked up again.
  */

@@ -11,7 +11,10 @@ export interface IdempotentCreate {
 
 interface IdempotentWrite {
   now: number;
-  /** Keyed hashes of bodies, because bodies may contain secrets. They are useless without the service's key. */
+  /**
+   * Computes the stored hash of a body. It is keyed, because bodies may contain secrets and a plain hash would let
+   * others guess them.
+   */
   mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;

@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 import type { Includable, View } from './endpoint';
 import type { Environment } from './environment';
 
-/** The properties of the request that includes need. */
+/** The parts of a request that are needed to include resources. */
 export interface IncludeContext {
   readonly db: Database;
   readonly env: Environment;

@@ -11,15 +11,15 @@ const content = (schema: Json): Json => ({ [MEDIA_TYPE]: { schema } });
 const failures: Record<number, string> = {
   400: 'The request is malformed, or a query parameter is wrong.',
   401: 'The token is missing, unknown, revoked or expired.',
-  403: 'The caller may see this but not do that.',
-  404: 'There is no such thing, or the caller may not see it or do this.',
+  403: 'The caller may see the resource, but may not do this.',
+  404: 'The resource does not exist, or the caller may not see it or do this.',
   408: 'The body was sent too slowly.',
   409: 'The state of the resource does not allow this.',
   412: 'The resource is no longer at the revision that If-Match names.',
   415: 'The body is of another media type.',
   422: 'The document breaks a rule; one error for each failing attribute.',
   429: 'Too many requests.',
-  503: 'The service, or what the answer needs, is not ready.',
+  503: 'The service, or a system that it needs for the answer, is not ready.',
 };
 
 function failureOf(status: number, { auth, largeBody }: Endpoint): string {
@@ -80,14 +80,16 @@ function parametersOf(endpoint: Endpoint): Json[] {
     found.push(parameter('query', 'include', `Comma-separated: ${include.join(', ')}.${always}`, text));
   }
   if (method === 'GET' && serializer?.type && !outside) {
-    const what = `Comma-separated: the attributes and relationships of ${serializer.type} to show, instead of all.`;
+    const what = `The attributes and relationships of ${serializer.type} to show, separated by commas. Default: all.`;
     found.push(parameter('query', `fields[${serializer.type}]`, what, text));
   }
   if (idempotent) {
-    found.push(parameter('header', 'Idempotency-Key', 'Makes a repetition within a day harmless.', text));
+    const about =
+      'A key of your choice. A request that is sent again with it within a day does not create a second resource.';
+    found.push(parameter('header', 'Idempotency-Key', about, text));
   }
   if (method !== 'GET' && shows === 'one' && !idempotent) {
-    found.push(parameter('header', 'If-Match', 'The ETag the resource must still have.', text));
+    found.push(parameter('header', 'If-Match', 'The ETag that the resource must still have.', text));
   }
   return found;
 }

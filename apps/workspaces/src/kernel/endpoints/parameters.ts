@@ -1,7 +1,7 @@
 import { badParameter, type Query, type ResourceObject } from '@keystead/jsonapi';
 import type { Endpoint, Includable, SparseFields } from './endpoint';
 
-/** Clients that page through everything send these even if there is only one page. */
+/** Parameters that every endpoint accepts, because some clients send them even if there is only one page. */
 const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
 
 /**
@@ -16,8 +16,8 @@ const anyNumber = (name: string): RegExp =>
   );
 
 /**
- * Parameter families that JSON:API reserves. JSON:API leaves all other names to the implementation, so unknown ones are
- * harmless.
+ * Parameter families that JSON:API reserves. JSON:API leaves all other names to the implementation, so unknown names
+ * are ignored.
  */
 const meansSomething = /^[a-z]+(\[|$)/;
 
@@ -25,8 +25,8 @@ const meansSomething = /^[a-z]+(\[|$)/;
 const fieldsOfType = /^fields\[([a-z_-]+)\](?:\[\])?$/;
 
 /**
- * Refuses query parameters that an endpoint does not declare, because ignoring a filter, for example, would do more
- * than the caller requested. Names with characters other than small letters are ignored, because some clients send
+ * Refuses query parameters that an endpoint does not declare. If it ignored a filter, for example, the request would do
+ * more than the caller wanted. Names with characters other than small letters are ignored, because some clients send
  * meaningless parameters (`TagBindings={k v}`). Pages for browsers are exempt, because other sites append parameters to
  * their addresses. Throws `malformed`, which names the parameter.
  */

@@ -9,7 +9,10 @@ const bare = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase
 /** The general type for a media type; undefined if all clients know the type itself. */
 export const plainTypeOf = (type: string): string | undefined => plainTypes.get(bare(type));
 
-/** The media type to send: its own, unless an Accept header names the general type and not the content's own type. */
+/**
+ * The media type to send: the content's own type, unless the Accept header names the general type and not the content's
+ * own type.
+ */
 export function typeAsAccepted(type: string, accept: string | undefined): string {
   const plain = plainTypeOf(type);
   if (plain === undefined || accept === undefined) return type;

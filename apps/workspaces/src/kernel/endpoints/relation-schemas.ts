@@ -14,7 +14,8 @@ export const pascal = (words: string): string =>
     .join('');
 
 /**
- * The schemas of declared relationships. They are few, and are added to the document under names made from their types.
+ * The schemas of declared relationships. There are only a few. Each is added to the document under a name made from its
+ * types.
  */
 export class RelationSchemas {
   constructor(private readonly schemas: Json) {}

@@ -86,7 +86,7 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
   const limitsKinds = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
   const wrongToken = limitsKinds && !endpoint.tokens.includes(principal.kind);
-  // The dialect has its own kind of token and accepts no other. Only endpoints of agents accept tokens of agents.
+  // An endpoint with a dialect accepts only its own kind of token. Only endpoints of agents accept tokens of agents.
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
   if (wrongEdition || wrongToken) throw notFound();
@@ -108,7 +108,7 @@ function targetOf({ path }: Endpoint, target: unknown): Change['target'] {
   return { type: /^\/(?:admin\/)?([\w-]+)/.exec(path)?.[1] ?? 'requests', id, name };
 }
 
-/** If administrators must have a second factor, those without one have only ordinary rights. */
+/** If the settings require a second factor of administrators, an administrator without one has only ordinary rights. */
 function withinRules(principal: Principal, settings: SiteSettings): Principal {
   const lacks = principal.siteAdmin && settings.requireTwoFactorForAdmins && !principal.twoFactor;
   return lacks ? { ...principal, siteAdmin: false } : principal;
@@ -122,7 +122,7 @@ export function loadEarly(
 ): Promise<unknown> | undefined {
   if (!endpoint.loadsEarly || endpoint.load === undefined) return undefined;
   const early = endpoint.load({ db, env, principal: anonymous, params, query: Query.parse('') });
-  // If the request is refused before, this promise is never awaited.
+  // Nothing awaits this promise if the request is refused first. This avoids an unhandled rejection.
   early.catch(() => undefined);
   return early;
 }
@@ -156,7 +156,7 @@ export function openLink(
   const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
   if (holder === undefined) return undefined;
   const found = findHolder(db, holder);
-  // If the request is refused before, this promise is never awaited.
+  // Nothing awaits this promise if the request is refused first. This avoids an unhandled rejection.
   found.catch(() => undefined);
   return { holder, found };
 }
@@ -203,7 +203,7 @@ function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   }
 }
 
-/** At the console, irreversible changes need a recent proof of identity. */
+/** In the console, irreversible changes require a recent proof of identity. */
 function requireStepUp({ stepUp }: Endpoint, { console }: Principal, body: unknown, now: number): void {
   if (console === undefined || console.stepUpUntilMs > now) return;
   if (stepUp?.(body) === true) throw new StepUpRequired();
@@ -216,7 +216,7 @@ function parseBody(endpoint: Endpoint, request: Request, env: Environment): { va
   return { value, id };
 }
 
-/** Throws unless the document of a change names the resource in the path, or no resource. */
+/** Throws if the document of a change names another resource than the path. */
 async function requireSameId(
   { names }: Endpoint,
   id: string,
@@ -288,7 +288,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Access | Promise<Access> =>
     ids.length === 0 ? new Access(who, [], env.now()) : env.accessStore.load(who, ids);
-  /** The organization that the endpoint itself checked, if its path contains none. */
+  /** The organization for which the endpoint itself checked access, if its path contains no organization. */
   let askedAbout: { readonly id: string; readonly access: Access } | undefined;
   const accessTo = async (ids: readonly string[]): Promise<Access> => {
     const access = await accessOf(principal, ids);
@@ -385,8 +385,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
 }
 
 /**
- * Whether an endpoint's error is about missing permissions, not only about the input. A read that finds nothing is not
- * a refusal.
+ * Whether an endpoint's error is about missing permissions, not only about the input. If a read does not find the
+ * target, this is not a refusal.
  */
 function isOfRight({ method }: Endpoint, refusal: unknown): boolean {
   if (refusal instanceof MissingPermission) return true;
@@ -435,7 +435,7 @@ async function runByKey(
         throw new Error(`${type} are created once per Idempotency-Key, and there is no way to find them again`);
       const [item] = await found.load(db, [id], env);
       if (item === undefined) return undefined;
-      // The creator may have lost the right to see it since.
+      // The creator may no longer have the right to see it.
       const access = await call.accessTo((found.organizationsOf ?? endpoint.organizationsOf)(item));
       return found.visible(access, item) ? item : undefined;
     },
@@ -456,7 +456,7 @@ function show(
 ): EndpointResponse | Promise<EndpointResponse> {
   if (endpoint.shows === 'raw') return { status: (result as Raw).status, raw: result as Raw };
   if (endpoint.shows === 'nothing') return { status: endpoint.status };
-  // The resource was deleted after this request changed it.
+  // Someone deleted the resource after this request had changed it.
   if (result === undefined) throw notFound();
   const items = endpoint.shows === 'many' ? (result as Listed<unknown>).items : result === null ? [] : [result];
   const ids = organizationsOf(endpoint, items);
@@ -576,14 +576,14 @@ async function listFromCache(
   if (page !== undefined) return page;
   const { documents, areCurrent } = await documentsFor(kernel, cached, serializer, stamps, view);
   const document = listDocument(documents, rest);
-  // An item that was loaded now may be newer than its stamp, and callers may have other rights on it by now.
+  // An item that was loaded now may be newer than its stamp, and callers may have other rights on the newer item.
   if (areCurrent && key !== undefined) fragments.store(key, document);
   return document;
 }
 
 /**
- * The documents of stamps, in their order: from the cache, or serialized now, with one load for all missing documents.
- * `areCurrent` is true if no document was loaded.
+ * The documents of the items with these stamps, in the same order. Documents that are not in the cache are loaded
+ * together and serialized. `areCurrent` is true if no document was loaded.
  */
 async function documentsFor(
   { db, env, fragments }: Kernel,
@@ -621,7 +621,7 @@ async function documentsFor(
   return { documents: found, areCurrent: missing.length === 0 };
 }
 
-/** The links and the meta information of a list. */
+/** The links and the `meta` of a list. */
 function aboutList(
   url: string,
   { cursorKey, serializer }: Endpoint,

@@ -9,8 +9,8 @@ export class Waiting {
   private ending = false;
 
   /**
-   * Runs `work`. Its argument returns true when it must stop waiting, because the same caller waits again or this node
-   * stops.
+   * Runs `work`. The argument of `work` returns true when `work` must stop waiting, because the same caller waits again
+   * or this node stops.
    */
   async run<T>(asker: string, work: (mustStop: () => boolean) => Promise<T>): Promise<T> {
     if (this.newest.size >= perNode && !this.newest.has(asker)) {

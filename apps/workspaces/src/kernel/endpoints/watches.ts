@@ -24,7 +24,10 @@ interface Watching {
   values: ReadonlyMap<string, unknown>;
 }
 
-/** Reads objects for all clients of this node that watch them, with one read of a kind at a time for all clients. */
+/**
+ * Reads objects for all clients of this node that watch them. For each kind of object, one read at a time serves all
+ * clients.
+ */
 export class Watches {
   private readonly kinds = new Map<Watched<never>, Watching>();
   private closed = false;

@@ -35,7 +35,7 @@ export const entitlementShape = {
   'versioned-policy-set-limit': whole.nullable(),
 };
 
-/** What a plan allows. */
+/** The features and limits of a plan. */
 export type Entitlements = Readonly<Camelised<z.output<z.ZodObject<typeof entitlementShape>>>>;
 
 const names = Object.keys(entitlementShape).map((wire) => [wire, camel(wire) as keyof Entitlements] as const);

@@ -81,7 +81,7 @@ const standard: Entitlements = {
   auditLogging: false,
 };
 
-/** Every plan, from the smallest. */
+/** All plans, from the smallest to the largest. */
 export const featureSets: readonly FeatureSet[] = [
   plan('fs-keysteadFree0001', 'free', 'Free', 0, 1, 1, free),
   plan('fs-keysteadStandard', 'standard', 'Standard', 20, 3, 3, standard),

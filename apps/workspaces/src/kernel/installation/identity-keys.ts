@@ -34,7 +34,7 @@ async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promi
   );
 }
 
-/** Changes the keys while no other process does. */
+/** Changes the keys. No other process changes them at the same time. */
 async function changeKeys(
   tx: Database,
   change: (latest: StoredKeys | OldKeyList | undefined) => StoredKeys,
@@ -78,7 +78,7 @@ export async function publicKeys(
   return { keys: shownKeys(await rotatedKeys(db, keyring, nowMs)).map(({ jwk }) => jwk) };
 }
 
-/** The key to sign with. It was already published during the whole time in which the previous key signed. */
+/** The key to sign with. It was already published while the previous key signed. */
 export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
   return openedKey(keyring, name, (await rotatedKeys(db, keyring, nowMs)).current);
 }

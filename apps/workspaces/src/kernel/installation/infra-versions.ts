@@ -1,6 +1,6 @@
 import semver from 'semver';
 
-/** The newest patch of every minor release. */
+/** The newest patch number of every minor release. */
 const minors: Readonly<Record<string, number>> = {
   '0.10': 8,
   '0.11': 15,
@@ -108,6 +108,6 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
 export function allowsAtLeast(text: string, oldest: string): boolean {
   if (text === LATEST) return true;
   const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));
-  // A constraint that allows no known version refers to newer ones.
+  // A constraint that allows no known version means newer versions.
   return chosen === undefined || semver.gte(chosen, oldest);
 }

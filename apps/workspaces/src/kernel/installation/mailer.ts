@@ -62,7 +62,7 @@ export class Mailer {
         accepted.push(address);
       } catch (error) {
         problem ??= (error as Error).message;
-        // If the server cannot be reached for one address, it cannot be reached for the others.
+        // If the server cannot be reached for one address, the remaining addresses would fail, too.
         if (!isOfOneMail(error)) break;
       }
     }

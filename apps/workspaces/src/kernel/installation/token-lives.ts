@@ -1,4 +1,7 @@
-/** Two years, of which one is a leap year: the lifetime of tokens if an organization limits it without a value. */
+/**
+ * Two years, one of them a leap year. This is the maximum lifetime of tokens if an organization turns limits on without
+ * a value.
+ */
 export const longestLifeMs = 731 * 86_400_000;
 
 /** SQL: how many milliseconds tokens of a kind may live in the organization in row `o`; null if it sets no limit. */

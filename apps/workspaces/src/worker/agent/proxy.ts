@@ -35,7 +35,7 @@ export function connectionsTo(address: URL, proxy: URL | undefined, trust: Serve
   return new Tunnels(options, address, proxy, trust);
 }
 
-/** Node's way to accept a connection that is opened later. */
+/** The callback that Node expects from a `createConnection` that opens the connection later. */
 type Connected = (error: Error | null, socket?: Socket) => void;
 
 class Tunnels extends http.Agent {
@@ -48,7 +48,7 @@ class Tunnels extends http.Agent {
     super(options);
   }
 
-  // Node’s own type has the callback from version 22 on.
+  // Before version 22, Node's own type lacks the callback.
   override createConnection = ((_options: object, done: Connected) => {
     this.open().then(
       (socket) => done(null, socket),

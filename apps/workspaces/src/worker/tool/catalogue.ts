@@ -21,7 +21,7 @@ const mostVersions = 200;
 /** The vendors whose releases can be looked for. */
 export type Product = WantedTool['product'];
 
-/** The versions in an index: Terraform's by their names, OpenTofu's in a list. */
+/** How to read the versions in an index. Terraform's index is an object with versions as keys; OpenTofu's is a list. */
 const namedIn: Readonly<Record<Product, (index: { versions?: unknown }) => string[] | undefined>> = {
   Terraform: ({ versions }) => (typeof versions === 'object' && versions !== null ? Object.keys(versions) : undefined),
   OpenTofu: ({ versions }) =>
@@ -81,7 +81,7 @@ async function findOf(product: Product, releases: Releases, unknown: (version: s
       refused.set(message, [...(refused.get(message) ?? []), version]);
     }
   }
-  // A vendor without a key is reported once.
+  // Equal messages are joined, so a vendor without a key is reported only once.
   const problems = [...refused].map(([message, those]) => `${product} ${those.join(', ')} left out: ${message}`);
   return { versions, problems };
 }

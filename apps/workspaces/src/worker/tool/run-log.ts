@@ -76,8 +76,8 @@ const tailLength = 16 * 1024;
 const gatherMs = 250;
 
 /**
- * Replaces the bytes 2 and 3, which mark start and end of a log, because a tool that prints them must not end its own
- * log.
+ * Replaces the bytes 2 and 3, which mark the start and the end of a log. Otherwise a tool that prints them would end
+ * its own log.
  */
 function markless(bytes: Buffer): Buffer {
   if (!bytes.includes(2) && !bytes.includes(3)) return Buffer.from(bytes);
@@ -95,7 +95,7 @@ export class Concealer {
   /** `secrets` may grow. */
   constructor(private readonly secrets: readonly string[]) {}
 
-  /** The bytes that can be shown. An end that may be the start of a secret is held back. */
+  /** The bytes that can be shown now. Bytes at the end that may be the start of a secret are held back. */
   push(bytes: Buffer): Buffer {
     if (this.preparedCount < this.secrets.length) {
       this.preparedCount = this.secrets.length;
@@ -129,7 +129,7 @@ function replaced(all: Buffer, text: Buffer): Buffer {
   return Buffer.concat([...pieces, all.subarray(from)]);
 }
 
-/** The number of bytes at the end that are a beginning of the text. */
+/** The number of bytes at the end of `all` that are equal to the start of `text`. */
 function beginningAtEnd(all: Buffer, text: Buffer): number {
   for (let length = Math.min(all.length, text.length - 1); length > 0; length--) {
     if (all.subarray(all.length - length).equals(text.subarray(0, length))) return length;

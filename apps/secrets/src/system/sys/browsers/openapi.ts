@@ -10,7 +10,7 @@ import type { PreflightParts } from './preflight';
 const Input = z.object({
   generic_mount_paths: bool()
     .optional()
-    .describe('Replace mount paths in the document by parameters where the mount path can be chosen.'),
+    .describe('Write each mount path in the document as a parameter if operators can choose the path.'),
   context: string().optional().describe('Has no effect.'),
   list: anything().optional().describe('Has no effect.'),
 });

@@ -61,8 +61,8 @@ export function showGroup(group: ScimGroup, members: readonly Member[] | undefin
 
 /** The query parameters that select attributes, for the API description of every endpoint. */
 export const choosing = {
-  attributes: 'Comma-separated: the only attributes to answer, besides id and schemas.',
-  excludedAttributes: 'Comma-separated: attributes to leave out.',
+  attributes: 'The attributes to return, separated by commas. id and schemas are always returned.',
+  excludedAttributes: 'The attributes to leave out, separated by commas.',
 } as const;
 
 /** The query parameters of a list. */
@@ -70,7 +70,7 @@ export const listing = {
   ...choosing,
   filter: 'One comparison for equality: userName eq "ada".',
   startIndex: 'The first entry, from 1.',
-  count: 'How many entries; at most 200.',
+  count: 'The maximum number of entries, up to 200.',
 } as const;
 
 /** Whether a response contains an attribute, according to the query. */

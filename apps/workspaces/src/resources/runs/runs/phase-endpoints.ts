@@ -87,7 +87,7 @@ export function logsAt<T extends Logged>(
   const common = {
     ...of,
     answers: { 200: { description: 'The requested part.', type: 'text/plain', schema: { type: 'string' } } },
-    query: { limit: `Bytes at most; ${DEFAULT_WINDOW} unless told.`, offset: 'Where to begin.' },
+    query: { limit: `The maximum number of bytes; default ${DEFAULT_WINDOW}.`, offset: 'The number of bytes to skip.' },
     run: async ({ db, env, target, query, request }: Call<string, undefined, T>): Promise<Raw> => {
       const window = { offset: wholeNumber(query, 'offset', 0), limit: wholeNumber(query, 'limit', DEFAULT_WINDOW) };
       let body = await read(db, env.keyring, target, window);
@@ -126,7 +126,7 @@ export interface ResultForm {
   readonly blobOf: (phase: Phase) => string | null;
   /** The status while there is no result: 204 or 404. */
   readonly absent: 204 | 404;
-  /** The part of the stored bytes that is the result; by default all of it. */
+  /** Extracts the result from the stored text. Default: the whole text. */
   readonly partOf?: (stored: string) => string;
 }
 

@@ -53,7 +53,7 @@ function versionOf(row: KeyedRow): StateVersion {
   return { ...read, workspace: { id: read.workspaceId, projectId, organizationId: read.organizationId } };
 }
 
-/** A version that was just added to a workspace, from its row. */
+/** Makes a version from the row that was just added to a workspace. */
 export function addedVersion(
   row: Record<string, unknown>,
   { projectId, organizationId }: WorkspaceTarget,
@@ -67,7 +67,7 @@ export function addedVersion(
   });
 }
 
-/** State versions by id, in no order; unknown ids are left out. */
+/** State versions by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<StateVersion[]> {
   const found = await Promise.all(ids.map((id) => find(db, id)));
   return found.filter((version) => version !== undefined);
