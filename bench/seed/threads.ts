@@ -20,7 +20,7 @@ export class SealingThreads {
     return new SealingThreads(workers);
   }
 
-  /** The rows of `count` numbers, in portions, in no order. */
+  /** The rows of `count` numbers, in portions, in no particular order. */
   async *rows(what: What, count: number): AsyncGenerator<Uint8Array> {
     let next = 0;
     let remaining = Math.ceil(count / ROWS);

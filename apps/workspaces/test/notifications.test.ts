@@ -476,7 +476,7 @@ describe('notifications', () => {
     expect(attributes.enabled).toBe(true);
     expect(mails).toEqual([]);
     const refused = await admin.post(`${type}/${id}/actions/verify`).expect(422);
-    expect(refused.body.errors[0].detail).toContain('no recipient it names is a member at present');
+    expect(refused.body.errors[0].detail).toContain('none of its recipients is a member at present');
     await workspaces.service.pool.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [grace.id]);
     await admin.post(`${type}/${id}/actions/verify`).expect(200);
     expect(mails.map(({ to }) => to)).toEqual([[expect.stringContaining('grace')]]);

@@ -93,7 +93,7 @@ export async function cursorAt(
   const [id, sent] = after.split('.') as [string, string | undefined];
   const key = sent === undefined ? await find(id) : Buffer.from(sent, 'base64url').toString('utf8');
   if (key === undefined || key.includes('\0'))
-    throw badParameter('page[after]', 'page[after] names nothing in this list');
+    throw badParameter('page[after]', 'page[after] names no item of this list');
   return { id, key };
 }
 

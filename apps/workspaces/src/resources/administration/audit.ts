@@ -51,12 +51,12 @@ const DEFAULT = 20;
 const query = {
   'filter[actor]': 'Id or name of the actor who made the change.',
   'filter[action]': 'An action such as team.update, or its first part.',
-  'filter[target]': 'Id or name of what was changed.',
+  'filter[target]': 'Id or name of the changed object.',
   'filter[request]': 'Id of the request that made the change.',
   'filter[outcome]': 'refused: requests, links and sign-ins that were refused; done: everything else.',
   'filter[since]': 'Only changes at or after this instant.',
-  'page[after]': 'The cursor of the answer before: meta.next-cursor.',
-  'page[size]': `How many, at most ${LARGEST}.`,
+  'page[after]': 'The value of meta.next-cursor in the previous response.',
+  'page[size]': `The number of events, at most ${LARGEST}.`,
 };
 
 /** Actions of refusals contain `refuse`: `request.refuse`, `account.refuse-sign-in`. */
@@ -134,8 +134,8 @@ const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization
   tokens: ['organization', 'audit-trails'],
   query: {
     since: 'Only changes after this instant.',
-    'page[number]': 'Which page, from 1.',
-    'page[size]': `How many, at most ${LARGEST_TRAIL}.`,
+    'page[number]': 'The number of the page, from 1.',
+    'page[size]': `The number of events, at most ${LARGEST_TRAIL}.`,
   },
   requires: (access, { id }: Organization) => access.isOrganizationToken(id) || access.isAuditToken(id),
   load: async ({ db, env, principal }) => organizations.find(db, env, principal.organizationId ?? ''),

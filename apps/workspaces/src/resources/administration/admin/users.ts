@@ -75,8 +75,8 @@ const index = list('/admin/users', {
   summary: 'List all users.',
   query: {
     q: 'Part of the user name or email address.',
-    'filter[admin]': 'true or false: only site administrators, or only others.',
-    'filter[suspended]': 'true or false.',
+    'filter[admin]': 'true: only site administrators; false: only other users.',
+    'filter[suspended]': 'true: only suspended users; false: only other users.',
   },
   include: ['organizations'],
   async run({ db, query, page }) {

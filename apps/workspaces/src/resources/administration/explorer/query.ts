@@ -8,11 +8,11 @@ import { allFields, type ExplorerView, type ExplorerViewName, type FieldKind, vi
 
 /** Query parameters other than those for paging. */
 export const explorerParameters = {
-  type: `What the rows are: ${Object.keys(views).join(', ')}.`,
+  type: `The kind of rows: ${Object.keys(views).join(', ')}.`,
   'filter[i][field][operator][i]':
-    'A condition, such as filter[0][workspace_name][contains][0]=web: the number of the condition, a field of the view, an operator, and 0. All conditions must hold. Texts: is, is_not, contains, does_not_contain. Numbers: is, is_not, gt, lt, gteq, lteq. Moments: is, is_not, is_before, is_after. Flags: is, is_not. All: is_empty, is_not_empty.',
+    'A condition, such as filter[0][workspace_name][contains][0]=web: the number of the condition, a field of the view, an operator, and 0. A row must meet all conditions. Operators for strings: is, is_not, contains, does_not_contain; for numbers: is, is_not, gt, lt, gteq, lteq; for times: is, is_not, is_before, is_after; for booleans: is, is_not; for all: is_empty, is_not_empty.',
   ...Object.fromEntries(
-    Object.keys(views).map((view) => [`fields[${view}]`, 'Comma-separated fields to show; all of them unless told.']),
+    Object.keys(views).map((view) => [`fields[${view}]`, 'The fields to show, separated by commas. Default: all.']),
   ),
 };
 
@@ -139,7 +139,7 @@ const compared =
   };
 const number = (operator: string) =>
   compared(operator, (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : undefined), 'a whole number');
-const moment = (operator: string) => compared(operator, instantIn, 'a moment, as in ISO 8601');
+const moment = (operator: string) => compared(operator, instantIn, 'a time in the format of ISO 8601');
 const flag = (operator: string) =>
   compared(operator, (value) => (/^(true|false)$/.test(value) ? value === 'true' : undefined), 'true or false');
 

@@ -251,7 +251,7 @@ const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
 
 const showVersion = onVersion.get(`${byProvider}/version`, {
   summary: 'Show a version of a module.',
-  query: { module_version: 'The version; needed.' },
+  query: { module_version: 'The version; required.' },
   load: async (lookup) => findVersion(lookup.db, await loadPrivate(lookup), lookup.query.get('module_version') ?? ''),
   run: async ({ env, access, target }) => (mayUpload(access, target) ? withUpload(env, target) : target),
 });

@@ -33,7 +33,7 @@ export interface NoCodeInput {
   readonly variableOptions?: readonly VariableOption[];
 }
 
-/** No-code modules by id, in no order; unknown ids are left out. */
+/** No-code modules by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<NoCodeModule[]> {
   const rows = await db.prisma.noCodeModule.findMany({ where: { id: { in: [...ids] } } });
   const modules = new Map(

@@ -121,7 +121,7 @@ async function newestVersions(db: Database, ids: readonly string[]) {
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Sets by id, in no order; unknown ids are left out. */
+/** Sets by id, in no particular order; unknown ids are left out. */
 export const findSets = (db: Database, ids: readonly string[]): Promise<PolicySet[]> =>
   setsWhere(db, { id: { in: [...ids] } });
 

@@ -31,7 +31,7 @@ const uploaded: ArchiveLimits = { bytes: 10 * 1024 * 1024, entries: 5000 };
 /** The limit for the size of all files together. */
 const mostText = 10 * 1024 * 1024;
 
-/** Versions by id, in no order; unknown ids are left out. */
+/** Versions by id, in no particular order; unknown ids are left out. */
 export async function findVersions(db: Database, ids: readonly string[]): Promise<SetVersion[]> {
   const rows = await db.prisma.policySetVersion.findMany({ where: { id: { in: [...ids] } } });
   const sets = await findSets(
@@ -77,7 +77,10 @@ export const stampVersion = (tx: Database, id: string, name: string) => tx.prism
   UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
    WHERE id = ${id}`;
 
-/** Makes room for a version of a set that follows a repository: deletes the oldest version, but not the current one. */
+/**
+ * Deletes the oldest versions of a set that follows a repository, but not the current one, to make room for another
+ * version.
+ */
 export function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
   const others = Prisma.sql`t.policy_set_id = ${id} AND t.id <> ${currentVersionId ?? ''}`;
   return deleteOlder(tx, 'policy_set_version', others, mostFollowed - 1);

@@ -81,7 +81,7 @@ async function policiesWhere(db: Database, where: object, page?: Page): Promise<
   }));
 }
 
-/** Policies by id, in no order; unknown ids are left out. */
+/** Policies by id, in no particular order; unknown ids are left out. */
 export const findPolicies = (db: Database, ids: readonly string[]): Promise<StoredPolicy[]> =>
   policiesWhere(db, { id: { in: [...ids] } });
 

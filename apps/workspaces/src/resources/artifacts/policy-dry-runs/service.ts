@@ -60,7 +60,7 @@ async function countedWhere(db: Database, where: Prisma.Sql, page: Prisma.Sql = 
      WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${page}`;
 }
 
-/** Dry runs by id, in no order; unknown ids are left out. */
+/** Dry runs by id, in no particular order; unknown ids are left out. */
 export const findMany = (db: Database, ids: readonly string[]): Promise<DryRun[]> =>
   countedWhere(db, Prisma.sql`d.id = ANY(${[...ids]})`);
 

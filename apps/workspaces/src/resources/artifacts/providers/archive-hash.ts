@@ -32,7 +32,7 @@ export class Tail {
   }
 }
 
-/** Reads an archive once from start to end. Its directory is in the tail, which is available from the start. */
+/** Reads an archive once from start to end. The directory of the archive is in its tail, which is already in memory. */
 class ForwardReader extends RandomAccessReader {
   private buffered: Buffer = Buffer.alloc(0);
   private at = 0;

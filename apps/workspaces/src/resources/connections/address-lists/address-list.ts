@@ -55,10 +55,10 @@ async function rangesWhere(db: Database, where: Prisma.CidrRangeWhereInput, page
   return rows.map(({ list, ...row }) => ({ ...row, organization: list.organization.name }));
 }
 
-/** Lists by id, in no order. */
+/** Lists by id, in no particular order. */
 export const findLists = (db: Database, ids: readonly string[]) => listsWhere(db, { id: { in: [...ids] } });
 
-/** Ranges by id, in no order. */
+/** Ranges by id, in no particular order. */
 export const findRanges = (db: Database, ids: readonly string[]) => rangesWhere(db, { id: { in: [...ids] } });
 
 /** A page of the lists of an organization, oldest first. */

@@ -99,7 +99,7 @@ const since = 'filter[last-ping-since]';
 
 const index = list('/agent-pools/:pool_id/agents', {
   summary: 'List the agents of a pool.',
-  query: { [since]: 'Only agents heard of at or after this instant.' },
+  query: { [since]: 'Only agents whose last heartbeat was at or after this instant.' },
   load: ({ db, params }) => pools.find(db, params.pool_id),
   run: ({ db, target, query, page }) =>
     read(db, { pool: (target as pools.AgentPool).id, since: query.instant(since) }, page),

@@ -73,7 +73,7 @@ function poolOf({ organization, workspaces, allowed, excluded, projects, _count,
   };
 }
 
-/** Pools by id, in no order. Unknown pools and those of removed organizations are omitted. */
+/** Pools by id, in no particular order. Unknown pools and those of removed organizations are omitted. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<AgentPool[]> {
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   return (await db.prisma.agentPool.findMany({ where, include: whole })).map(poolOf);

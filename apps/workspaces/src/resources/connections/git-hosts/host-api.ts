@@ -47,7 +47,7 @@ export class HostApi {
     if (dotSegment.test(url.split('?', 1)[0]!))
       throw new HostRefused(404, 'a name must not contain . or .. as a segment');
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
-    // GitHub answers 403 when a client asks too often.
+    // GitHub answers 403 to a client that sends too many requests.
     const isTooOften =
       answer.status === 403 && (answer.retryAfterSeconds > 0 || /rate limit/i.test(messageOf(answer.json)));
     if (answer.status === 429 || answer.status >= 500 || isTooOften) {
@@ -89,5 +89,5 @@ const wordsAt = [['message'], ['error', 'message'], ['error'], ['errors', 0, 'me
 
 function messageOf(json: unknown): string {
   const message = wordsAt.map((path) => textAt(json, ...path)).find((text) => text !== '');
-  return (message ?? 'it said nothing more').slice(0, longestMessage);
+  return (message ?? 'it gave no reason').slice(0, longestMessage);
 }

@@ -7,8 +7,8 @@ const usualLongestSeconds = 6 * 3600;
 export const quickTries = 2;
 
 /**
- * The pause before the next attempt after `attempts` failures. It doubles with each failure, and is halved for each
- * number below zero.
+ * The pause before the next attempt after `attempts` failures. It doubles with each failure. A negative `attempts`
+ * halves it for each step below zero.
  */
 export const pauseSeconds = (attempts: number, longestSeconds = usualLongestSeconds): number =>
   Math.min(longestSeconds, 5 * 2 ** Math.min(attempts, 12));

@@ -22,7 +22,7 @@ import { Turns } from '../git-hosts/turns';
 import { endRenewal } from './token-claims';
 import { grantColumns } from './token-columns';
 
-/** An account on which an app is installed, as callers see it. Its id is that of the token for it. */
+/** An account on which an app is installed, in the form that callers see. Its id is the id of its token. */
 export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
   readonly organizationId: string;
 }

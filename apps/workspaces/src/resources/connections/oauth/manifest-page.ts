@@ -25,11 +25,11 @@ export function manifestPage({ action, manifest, account }: ManifestPage): Raw {
 <meta name="viewport" content="width=device-width">
 <title>A GitHub App for Keystead</title>
 <h1>A GitHub App for Keystead</h1>
-<p>${escaped(origin)} shows the app that is to be made for ${escaped(account)}: it reads repositories, sets statuses and comments. You may change
-its name there.</p>
+<p>${escaped(origin)} shows the app that will be created for ${escaped(account)}. The app reads repositories, sets
+statuses and writes comments. You can change its name there.</p>
 <form method="post" action="${escaped(action)}">
 <input type="hidden" name="manifest" value="${escaped(manifest)}">
-<button autofocus>Go on at ${escaped(new URL(action).host)}</button>
+<button autofocus>Continue at ${escaped(new URL(action).host)}</button>
 </form>
 </html>
 `,

@@ -225,7 +225,10 @@ const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
   answers: { 302: { description: 'The page of the console.' } },
   outside: true,
   auth: 'none',
-  query: { code: 'What the app is given for.', state: 'Comes back as it was sent.' },
+  query: {
+    code: 'The code of the host, which is exchanged for the app.',
+    state: 'The state that was sent to the host, unchanged.',
+  },
   run: async ({ db, env, params, query }): Promise<Raw> => {
     const id = params.manifest_id;
     const organization = await manifests.organizationOf(db, id);
@@ -262,9 +265,9 @@ const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
   outside: true,
   auth: 'none',
   query: {
-    code: 'What becomes the token.',
-    state: 'Comes back as it was sent.',
-    error: 'Why the host refuses.',
+    code: 'The code of the host, which is exchanged for the token.',
+    state: 'The state that was sent to the host, unchanged.',
+    error: 'The error code of the host, if it refuses.',
   },
   run: ({ db, env, params, query }) => {
     const sent = new URLSearchParams();

@@ -38,12 +38,18 @@ export async function tokenText(db: Database, keyring: Keyring, id: string): Pro
   return row ? keyring.open(row.value, { table: 'oauth_token', row: id, column: 'value' }).toString('utf8') : undefined;
 }
 
-/** How a repository is reached: through its connection, or, for cleaning up, with the connection's last settings. */
+/**
+ * The settings with which a repository is reached: those of its connection or, for cleaning up, the last settings of a
+ * removed connection.
+ */
 interface RepositoryAccess extends HostPlace {
   readonly credential: string;
 }
 
-/** How a repository is reached now; stored for the time after its connection is removed. */
+/**
+ * The settings with which a repository is reached now. They are stored, because they are needed after its connection is
+ * removed.
+ */
 export async function accessTo(
   { db, keyring }: Pick<VcsDeps, 'db' | 'keyring'>,
   row: VcsRepository,

@@ -25,7 +25,8 @@ export const claimNames: readonly string[] = [
 ];
 
 /**
- * A workspace with the names and ids in its runs' identities, and where they get credentials of the secrets service.
+ * A workspace, with the names and ids in the identities of its runs, and the role and namespace with which its runs get
+ * credentials of the secrets service.
  */
 export interface WorkspaceIdentity {
   readonly organizationId: string;
@@ -93,8 +94,8 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
 }
 
 /**
- * A token that proves to which run's plan or apply the bearer belongs. Valid for five minutes for a login, and for an
- * hour for tokens given to the run.
+ * A token that proves that its bearer is the plan or apply of a certain run. Valid for five minutes for a login, and
+ * for an hour for tokens given to the run.
  */
 export async function identityToken(
   db: Database,

@@ -17,7 +17,7 @@ const index = list('/organizations', {
   spec,
   paging: 'optional',
   query: {
-    q: 'Part of the name or email address. Takes precedence over the two below.',
+    q: 'Part of the name or email address. Takes precedence over the filters by name and by email address.',
     'q[name]': 'Part of the name.',
     'q[email]': 'Part of the e-mail address.',
   },

@@ -5,8 +5,8 @@ const { create, update, editions } = organizationAttributes;
 const relationships = { 'default-agent-pool': one('agent-pools') };
 // `stacks-enabled` is ignored: clients of this API send it with every organization.
 const unserved = {
-  'enforce-hyok': 'hold your own key (HYOK) is not built',
-  'registry-monorepo-support-enabled': 'modules of a monorepo need no setting',
+  'enforce-hyok': 'hold your own key (HYOK) is not supported',
+  'registry-monorepo-support-enabled': 'modules in a monorepo need no setting',
 };
 
 /** Body of a create. Spec: Organizations */

@@ -40,7 +40,7 @@ export async function find(db: Database, env: PlanEnvironment, id: string): Prom
   return row && mapped(db, env, row);
 }
 
-/** Organizations by name or id, in no order; unknown names and ids are left out. */
+/** Organizations by name or id, in no particular order; unknown names and ids are left out. */
 export async function findMany(db: Database, env: PlanEnvironment, keys: readonly string[]): Promise<Organization[]> {
   const found = await Promise.all(keys.map((key) => findByName(db, env, key)));
   return found.filter((organization) => organization !== undefined);

@@ -91,7 +91,7 @@ const update = change('PATCH')(path, {
   run: async ({ db, env, target, body, ...call }) => {
     const lifetimes = Object.fromEntries(body.tokenTtlPolicies.map((one) => [one['token-type'], one['max-ttl-ms']]));
     if (Object.keys(lifetimes).length < body.tokenTtlPolicies.length) {
-      throw invalid('tokenTtlPolicies', 'name a kind of token twice');
+      throw invalid('tokenTtlPolicies', 'contain a kind of token twice');
     }
     return db.transaction(async (tx) => {
       await lockRow(tx, 'organization', target.id);

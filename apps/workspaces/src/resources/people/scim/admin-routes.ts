@@ -38,7 +38,7 @@ const id = z.string().min(1).max(64);
 const UpdateSettings = document('scim-settings', {
   untyped: true,
   attributes: {
-    enabled: z.literal(true, 'can only be switched on so: DELETE switches it off').optional(),
+    enabled: z.literal(true, 'can only be true: use DELETE to turn SCIM off').optional(),
     paused: z.boolean().optional(),
     'site-admin-group-scim-id': id.nullish(),
     'sign-in-provider-id': id.nullish(),

@@ -26,7 +26,7 @@ export function readOperations(sent: unknown): PatchOperation[] {
   const key = Object.keys(body).find((name) => name.toLowerCase() === 'operations');
   const list = key === undefined ? undefined : body[key];
   if (!Array.isArray(list) || list.length === 0) throw syntax('Operations must be a list that is not empty.');
-  if (list.length > mostOperations) throw syntax(`Operations must be at most ${mostOperations}.`);
+  if (list.length > mostOperations) throw syntax(`Operations must have at most ${mostOperations} members.`);
   return list.map((one: unknown) => {
     const { op, path, value } = isObject(one) ? one : {};
     const word = typeof op === 'string' ? op.toLowerCase() : '';

@@ -144,8 +144,8 @@ async function accountFor(tx: Database, providerId: string | null, externalId: s
 }
 
 /**
- * Changes a user's attributes to what `change` returns. A user who is no longer active loses access immediately. Throws
- * what `change` throws, and `uniqueness`.
+ * Replaces a user's attributes by the result of `change`. A user who is no longer active loses access immediately.
+ * Throws the errors of `change`, and `uniqueness`.
  */
 export async function update(
   keeping: Keeping,

@@ -216,7 +216,7 @@ export class ConsoleSessions {
       throw new Refusal('denied', 'The user who signed in at the provider is not the user who is signed in here.');
   }
 
-  /** A session by its id; undefined if it does not exist or has ended. Reading it is not a use. */
+  /** A session by its id; undefined if it does not exist or has ended. This does not restart the idle time. */
   async find(id: string): Promise<ConsoleSession | undefined> {
     const row = await this.read(id);
     return row && this.view(row);

@@ -19,7 +19,7 @@ export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   answers: leads,
   outside: true,
   auth: 'none',
-  query: { source: 'Who sends people here.' },
+  query: { source: 'The name of the client that links to this page.' },
   run: async ({ env }) => leadTo(env, 'account'),
 });
 

@@ -28,11 +28,11 @@ const authorize = raw('GET')('/app/oauth2/auth', {
   auth: 'none',
   query: {
     client_id: 'The tool.',
-    redirect_uri: 'Where it waits for the answer, on the same machine.',
+    redirect_uri: 'The address on the same machine at which the tool waits for the answer.',
     response_type: 'code',
     code_challenge: 'SHA-256 hash of a secret of the tool, in base64url.',
     code_challenge_method: 'S256',
-    state: 'Comes back as it was sent.',
+    state: 'A string that is returned to the tool unchanged.',
   },
   run: async ({ env, query }) => {
     const parameter = (name: string) => query.get(name) ?? '';

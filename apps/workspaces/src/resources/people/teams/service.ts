@@ -41,8 +41,8 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Te
 }
 
 /**
- * The permissions of a team. Every response about a team says whether the caller may grant them, so they are read only
- * once for each revision of the team.
+ * The permissions of a team. Every response about a team shows whether the caller may grant them, so they are cached
+ * until the revision of the team changes.
  */
 export function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
   return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {

@@ -17,7 +17,7 @@ interface CachedTokenRow {
   readonly key: string;
   /** `TokenColumns` as text. If the text is unchanged, it need not be parsed again. */
   readonly columns: string;
-  /** Settings of the installation as text, which every request needs, too. */
+  /** The settings of the installation as text. They are read here because every request also needs them. */
   readonly settings: string | null;
 }
 
@@ -67,7 +67,8 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, coalesce(t.team_id, t.ag
   quick: true,
 };
 
-// Stores the longest idle time with each use, so that a session that was once idle for too long cannot be used again.
+// Each use of a session also records its longest idle time. A session that was once idle for too long can then never be
+// used again.
 const touchTokens = {
   name: 'token_touch',
   text: `

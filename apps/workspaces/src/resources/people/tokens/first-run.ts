@@ -12,7 +12,7 @@ export interface FirstRun {
   readonly token: string;
 }
 
-// Any number that no other lock of this database uses.
+// An arbitrary number that no other lock of this database uses.
 const FIRST_RUN_LOCK = 7_190_224;
 
 /**

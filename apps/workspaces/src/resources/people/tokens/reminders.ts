@@ -1,7 +1,7 @@
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
-/** How long before a token expires people are notified. */
+/** The time between the notification and the expiry of a token. */
 const AHEAD = '7 days';
 /** There are no reminders for tokens with a shorter lifetime than this. */
 const SHORTEST = '14 days';

@@ -135,7 +135,9 @@ type OrganizationLookup = Lookup<'/organizations/:organization_name/authenticati
 const loadOrganization = ({ db, env, params }: OrganizationLookup) =>
   organizations.findByName(db, env, params.organization_name);
 const owners = {
-  query: { token: 'audit-trails: the token that reads the audit trails and nothing else, instead of the other.' },
+  query: {
+    token: 'audit-trails: the token that can only read the audit trail. Default: the other token of the organization.',
+  },
   tokens: ['user'],
   requires: (access: Parameters<typeof ownsOrganization>[0], organization: Organization) =>
     ownsOrganization(access, organization.id),
@@ -161,7 +163,7 @@ const showOfOrganization = ofOrganizations.get('/organizations/:organization_nam
 });
 
 const listOfOrganization = ofOrganizations.list('/organizations/:organization_name/authentication-tokens', {
-  summary: 'List the organization’s tokens of one type: one, or none. Their values are not shown.',
+  summary: 'List the organization’s tokens of one type, which are at most one. Its value is not shown.',
   query: owners.query,
   tokens: owners.tokens,
   requires: owners.requires,

@@ -9,7 +9,7 @@ const instant = z
   .nullish();
 
 const attributes = { description: z.string().max(255).nullish(), 'expired-at': instant };
-/** Existing clients send the singular, or nothing. */
+/** Existing clients send the singular or an empty type. */
 const otherTypes = ['authentication-token', ''];
 
 export const CreateToken = document('authentication-tokens', { attributes, otherTypes, optional: true });

@@ -84,7 +84,7 @@ export async function changeAddress(tx: Database, actor: Actor, userId: string, 
   await lockRow(tx, 'user_account', userId);
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
   const email = user.unconfirmedEmail;
-  // Another request was faster.
+  // Another request has already made this change.
   if (email === null && user.emailProven && named?.toLowerCase() === user.email.toLowerCase()) return;
   if (email === null) throw invalid('email', 'has no pending change');
   if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {

@@ -9,7 +9,7 @@ import type { Database } from '../../../kernel/database/database';
 const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
-/** The owner of the budget: an account, or an unknown name. */
+/** The owner of the attempts: an account, or an unknown name. */
 export type AttemptSubject = { readonly userId: string } | { readonly name: string };
 
 /** A counted attempt, with its number since the last success. */
@@ -44,7 +44,10 @@ export async function takeAttempt(
   return { key, number: attempt.failures };
 }
 
-/** After a correct proof: forgets earlier failures. Attempts that others have started since then are still counted. */
+/**
+ * Call it after a correct proof. Forgets earlier failures. Attempts that others have started since then are still
+ * counted.
+ */
 export async function succeed(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, attempt.number);
 }

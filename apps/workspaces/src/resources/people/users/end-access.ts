@@ -7,9 +7,9 @@ import type { Database } from '../../../kernel/database/database';
 export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Revokes an account's credentials. If a provider identifies its user for the first time: all credentials, because
- * someone else may have created the account. If the directory suspends it: all except second factor, passkeys and
- * invitations. With a new password: sessions except the current one, codes and reset links, but not API tokens.
+ * Revokes an account's credentials. `link`: all credentials, because the account may have been created by someone other
+ * than the user whom the provider now identifies. `suspension`: all except second factor, passkeys and invitations.
+ * `password`: sessions except the current one, codes and reset links, but not API tokens.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

@@ -19,7 +19,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * True if the password matches the stored one. Takes the same time if none is stored, so callers cannot notice that.
+ * True if the password matches the stored one. Takes the same time if no password is stored, so that callers cannot
+ * notice this.
  */
 export async function checkPassword(password: string, stored: string | null): Promise<boolean> {
   const [, cost, block, parallel, salt, key] = (stored ?? dummyHash).split('$');

@@ -54,7 +54,7 @@ export async function findAgent(db: Database, principal: Principal, id: string):
   return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, forwards, alive };
 }
 
-/** Throws `transition` for an agent that has signed off, and for an agent that registered with another token. */
+/** Throws `transition` for an agent that has deregistered, and for an agent that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
     throw new Refusal('transition', 'this agent was deregistered, or registered with another token: register again');
@@ -152,7 +152,7 @@ export async function signOff(db: Database, actor: Actor, agent: Agent, organiza
 
 /** Work that an agent requests, and how it is returned if the answer is not delivered. */
 interface WorkToTake<Work> {
-  /** Called once, before the first look. */
+  /** Called once, before the first call of `take`. */
   prepare?(): Promise<unknown>;
   /** Takes work if there is any; otherwise returns undefined. */
   take(): Promise<Work | undefined>;
@@ -185,8 +185,8 @@ interface Asking {
 }
 
 /**
- * Takes work other than jobs for an agent: `line` is the kind of work that it waits for, so that a newer request ends
- * an older wait. Throws `unauthenticated`, and gives the work back, if the agent's token has ended in the meantime.
+ * Takes work other than jobs for an agent. `line` is the kind of work; a newer request for the same kind ends an older
+ * wait. If the agent's token has ended in the meantime, throws `unauthenticated` and returns the work.
  */
 export async function takeWork<Work>(
   { env, body, request, renew }: Asking,

@@ -138,9 +138,9 @@ const saving = raw('PUT')(`${job}/state`, {
   ...aboutWork,
   summary: 'Upload the state after an apply. It becomes the current state; a state that is refused is quarantined.',
   query: {
-    serial: 'Of the state.',
-    lineage: 'Of the state.',
-    md5: 'Of the bytes, in hexadecimal digits.',
+    serial: 'The value in the state.',
+    lineage: 'The value in the state.',
+    md5: 'The MD5 hash of the body, in hexadecimal digits.',
   },
   takes: octets,
   streams: true,

@@ -48,8 +48,8 @@ const exiting = raw('DELETE')(agent, {
 });
 
 /**
- * How often a waiting agent's request checks for queued jobs when no notification arrives, and the number of quick
- * checks before a complete one.
+ * How often the request of a waiting agent checks for queued jobs if no notification arrives, and after how many quick
+ * checks it makes a complete one.
  */
 const lookMs = 200;
 const wholeLooks = 5;

@@ -24,7 +24,7 @@ export function bodyOf<T>(shape: z.ZodType<T>) {
       const read = shape.safeParse(raw);
       if (read.success) return read.data;
       const issues = read.error.issues.map(({ path, message }) => ({
-        // Some bodies are whole documents.
+        // In a body that is a whole document, the path begins with `data`.
         path: path[0] === 'data' ? path.map(String) : ['data', ...path.map(String)],
         message: `${path.join('.') || 'the body'}: ${message}`,
       }));

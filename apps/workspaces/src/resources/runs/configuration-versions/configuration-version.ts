@@ -11,7 +11,7 @@ export interface ConfigurationVersion extends Omit<Row, 'workspaceId' | 'moduleI
   /** The id of its commit; null for an uploaded configuration. */
   readonly ingressId: string | null;
   readonly changedFiles: readonly string[];
-  /** Present only right after its creation. */
+  /** Present only in the response to its creation. */
   readonly uploadUrl?: string;
 }
 
@@ -41,7 +41,7 @@ function configurationOf(found: Record<string, unknown>): ConfigurationVersion {
   return { ...row, workspace: { id, projectId, organizationId } };
 }
 
-/** Configuration versions by id, in no order; unknown ids are left out. */
+/** Configuration versions by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<ConfigurationVersion[]> {
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`${select} WHERE c.id = ANY(${[...ids]})`;
   return rows.map(configurationOf);

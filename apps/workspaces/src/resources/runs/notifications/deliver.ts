@@ -90,8 +90,8 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
            done_at = CASE WHEN ${isOver} THEN now() END, due_at = now() + ${wait} * interval '1 second'
      WHERE id = ${due.id} AND done_at IS NULL AND (attempts = ${due.attempts} OR ${successful})`;
   if (ended > 0 || reached.length === 0) return;
-  // Another node has claimed the delivery since. The recipients that were reached are stored, so that no mail is sent
-  // twice.
+  // Another node has claimed the delivery in the meantime. The recipients that were reached are stored nevertheless, so
+  // that no mail is sent twice.
   await db.prisma.$executeRaw`
     UPDATE notification_delivery SET mailed_to = mailed_to || ${[...reached]}::text[] WHERE id = ${due.id}`;
 }

@@ -11,7 +11,7 @@ interface Budget {
 const ofAddress: Budget = { atOnce: 5, everySeconds: 720 };
 const ofConfiguration: Budget = { atOnce: 2, everySeconds: 60 };
 
-/** Test mail that is about to be sent. */
+/** A test mail that will be sent. */
 interface Trial {
   readonly addresses: readonly string[];
   /** The configuration that is verified; undefined if it is only being created or changed. */

@@ -112,7 +112,7 @@ export class Sender {
     if (to.length === 0 && receiver.userIds.length === 0)
       return { successful: false, code: '', body: 'it names no recipient' };
     if (to.length === 0) {
-      return { successful: false, code: '', body: 'no recipient it names is a member at present', waits: true };
+      return { successful: false, code: '', body: 'none of its recipients is a member at present', waits: true };
     }
     const remaining = to.filter((address) => !reached.includes(address));
     const { accepted, reply: answer, problem } = await mailer.send(remaining, mailOf(event));
@@ -145,7 +145,7 @@ function bodyOf(destinationType: string, event: NotificationEvent): unknown {
   return destinationType === 'microsoft-teams' ? teamsBody(event) : genericBody(event);
 }
 
-/** Why there was no answer, without secrets that the address may contain. */
+/** The reason why there was no answer. It contains no secrets from the address. */
 function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause;
   if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {

@@ -41,7 +41,7 @@ function waiting({ prisma }: Database, id: string, at: number | null = null): Pr
      ORDER BY x.position LIMIT 1`;
 }
 
-/** The position of the run that was assigned under a claim; undefined if no run is assigned. */
+/** The position of the run that is assigned to a claim; undefined if no run is assigned. */
 async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Promise<number | undefined> {
   const [found] = await prisma.$queryRaw<{ judged_position: number }[]>`
     SELECT judged_position FROM policy_evaluation WHERE id = ${id} AND judged_claim = ${claim}`;

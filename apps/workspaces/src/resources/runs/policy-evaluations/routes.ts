@@ -172,7 +172,7 @@ function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcom
 const listOutcomes = ofEvaluation.list(`${byId}/policy-set-outcomes`, {
   summary: 'List the policy set outcomes of an evaluation.',
   query: {
-    'filter[i][status]': 'passed, failed or errored: of one of the policies; i counts from 0.',
+    'filter[i][status]': 'passed, failed or errored: the status of at least one policy. i counts from 0.',
     'filter[i][enforcement_level]': 'Its level.',
   },
   load: loadEvaluation,

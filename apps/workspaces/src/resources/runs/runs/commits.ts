@@ -74,7 +74,7 @@ export async function keepCommit(
   return id;
 }
 
-/** The configuration of a commit that a workspace has or is about to get. */
+/** The configuration of a commit in a workspace, whether or not it has been fetched. */
 async function configurationOf(tx: Database, workspaceId: string, commitSha: string): Promise<string | undefined> {
   const found = await tx.prisma.configurationVersion.findFirst({
     where: {

@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 
-/** A configuration as runs see it. */
+/** The properties of a configuration that runs need. */
 export interface Configuration {
   readonly id: string;
   readonly speculative: boolean;

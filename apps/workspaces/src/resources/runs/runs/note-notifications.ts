@@ -56,9 +56,9 @@ export const workspaceHeadlineOf = (trigger: string): string | undefined =>
 
 /**
  * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace
- * or project with that trigger. A run that applies without confirmation does not need attention. The end of an
- * auto-destroy run also has a separate trigger. `runs` is the name of a relation with only that run. Undefined if the
- * status has no trigger.
+ * or project with that trigger. There is no "needs attention" notification for a run that applies without confirmation.
+ * The end of an auto-destroy run also has a separate trigger. `runs` is the name of a relation with only that run.
+ * Undefined if the status has no trigger.
  */
 export function notesOf(
   runs: Prisma.Sql,

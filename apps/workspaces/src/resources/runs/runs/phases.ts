@@ -15,7 +15,7 @@ export interface Phase extends Row, RunTarget {
   readonly exportIds: readonly string[];
 }
 
-/** The two phases, as paths name them. */
+/** The names of the two phases in paths. */
 export type PhasePath = 'plans' | 'applies';
 
 const kindOf = { plans: 'plan', applies: 'apply' } as const;
@@ -37,7 +37,7 @@ const mapped = rowMapper<Found>(['log_size']);
 
 const executionMode = Prisma.raw(modeOf({ w: 'w', p: 'p', o: 'o' }));
 
-/** Plans or applies by id, in no order; unknown ids are left out. */
+/** Plans or applies by id, in no particular order; unknown ids are left out. */
 export async function findMany(
   db: Database,
   env: Environment,

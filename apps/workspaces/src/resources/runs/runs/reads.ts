@@ -11,18 +11,18 @@ import { confirmableStatuses, queuedStatuses, statusesOfGroup, waitingStatuses }
 /** Query parameters of run lists other than those for paging, for the documentation. */
 export const listParameters = {
   'filter[operation]':
-    'Comma-separated: plan_only, plan_and_apply, save_plan, refresh_only, destroy, empty_apply. Plan-only runs are listed only if requested.',
+    'One or more of plan_only, plan_and_apply, save_plan, refresh_only, destroy and empty_apply, separated by commas. Plan-only runs are listed only if requested.',
   'filter[status]': 'Comma-separated statuses.',
   'filter[status_group]': 'non_final, final or discardable.',
   'filter[source]': 'Comma-separated sources.',
-  'filter[timeframe]': 'A year, or P1D, P7D, P30D: how long ago runs were created at most.',
+  'filter[timeframe]': 'Only runs created in this year, or within the last 1, 7 or 30 days (P1D, P7D, P30D).',
   'filter[agent_pool_names]': 'Comma-separated names of agent pools.',
   'search[user]': "Part of the name of the run's creator.",
-  'search[commit]': 'Start of a commit; runs of uploaded configurations have none.',
+  'search[commit]': 'The start of a commit hash. Runs of uploaded configurations have no commit.',
   'search[basic]': "Part of the id, of the message, or of the name of the run's creator.",
 } as const;
 
-/** Lists of an organization also take these parameters. */
+/** Additional parameters of the list of an organization. */
 export const organizationParameters = {
   ...listParameters,
   'filter[workspace_names]': 'Comma-separated names of workspaces.',
@@ -81,7 +81,7 @@ function conditions(query: Query, ofOrganization: boolean): Prisma.Sql[] {
   }
   const user = query.get('search[user]');
   if (user !== undefined) found.push(byUser(user));
-  // Configurations have no commits here, so nothing matches.
+  // A search for a commit finds nothing here.
   if (query.get('search[commit]') !== undefined) found.push(Prisma.sql`FALSE`);
   const basic = query.get('search[basic]');
   if (basic !== undefined) {
@@ -124,7 +124,7 @@ async function readBehind(db: Database, keyring: Keyring, where: Prisma.Sql, aft
     return run && runKey(run);
   });
   if (place && !/^\d{1,18}$/.test(place.key))
-    throw badParameter('page[after]', 'page[after] names nothing in this list');
+    throw badParameter('page[after]', 'page[after] names no item of this list');
   const behind = place ? Prisma.sql`${where} AND r.number < ${BigInt(place.key)}` : where;
   const found = await read(db, keyring, behind, newestFirst, { size: size + 1, offset: 0 });
   return { items: found.slice(0, size), more: found.length > size };

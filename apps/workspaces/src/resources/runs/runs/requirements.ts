@@ -19,7 +19,10 @@ export const Requirement = z.strictObject({
 });
 export type Requirement = z.infer<typeof Requirement>;
 
-/** Records what the newest plan of a workspace installed. Plan-only runs and assessments change nothing. */
+/**
+ * Records the modules and providers that the newest plan of a workspace installed. Does nothing for plan-only runs and
+ * assessments.
+ */
 export async function noteRequirements(
   tx: Database,
   { id: runId, workspaceId, planOnly, isAssessment }: Run,

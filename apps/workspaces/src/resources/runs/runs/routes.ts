@@ -152,7 +152,7 @@ const listByQuery = ofWorkspace.list('/runs', {
   query: {
     ...listParameters,
     workspace_id: 'The workspace; its runs are listed.',
-    organization_name: 'The organization of the workspace; another one is answered with 404.',
+    organization_name: 'The organization of the workspace. For another organization, the answer is 404.',
   },
   load: async ({ db, env, query }) => {
     const name = query.get('organization_name');

@@ -79,7 +79,9 @@ interface Placed {
   readonly o: string;
 }
 
-/** SQL: the execution mode of a workspace, at the level that sets it. */
+/**
+ * SQL: the execution mode of a workspace: its own, otherwise that of its project, otherwise that of the organization.
+ */
 export const modeOf = ({ w, p, o }: Placed): string =>
   `coalesce(${w}.execution_mode, ${p}.execution_mode, ${o}.default_execution_mode)`;
 
@@ -98,7 +100,8 @@ export const isPoolOpen = (
     OR EXISTS (SELECT 1 FROM agent_pool_workspace x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
     OR EXISTS (SELECT 1 FROM agent_pool_project x WHERE x.agent_pool_id = ap.id AND x.project_id = ${at.p}.id)))`;
 
-// Workers with a recent heartbeat: of the service for remote runs, of its pool for a workspace in agent mode.
+// Workers with a recent heartbeat. For remote runs, these are the workers of the service; for a workspace in agent
+// mode, those of its pool.
 const workersOf = (at: Placed): string => `run_worker k
   WHERE k.seen_at > now() - interval '${workerSilenceSeconds} seconds' AND k.ended_at IS NULL
     AND CASE ${modeOf(at)} WHEN 'remote' THEN k.agent_pool_id IS NULL
@@ -187,7 +190,7 @@ export async function findAny(db: Database, keyring: Keyring, id: string): Promi
   return row && runOf(keyring, row);
 }
 
-/** Runs by id, in no order; unknown ids are left out. */
+/** Runs by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, keyring: Keyring, ids: readonly string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map((id) => find(db, keyring, id)));
   return found.filter((run) => run !== undefined);

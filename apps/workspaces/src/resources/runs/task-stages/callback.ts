@@ -9,7 +9,7 @@ import { toStatus } from '../runs/stages/stages';
 import { lockRun } from '../runs/transition';
 import type { TaskResult } from './task-stage';
 
-/** How long a task may send nothing. */
+/** A task that sends nothing for this long has failed. */
 export const silence = Prisma.raw("interval '10 minutes'");
 
 const link = z

@@ -74,7 +74,7 @@ export const findStages = (db: Database, ids: readonly string[]): Promise<TaskSt
 /** The stages of a run, in the order in which it reaches them. */
 export const stagesOfRun = (db: Database, runId: string): Promise<TaskStage[]> => stagesWhere(db, { runId });
 
-/** Results by id, in no order; unknown ids are left out. */
+/** Results by id, in no particular order; unknown ids are left out. */
 export async function findResults(db: Database, ids: readonly string[]): Promise<TaskResult[]> {
   const rows = await db.prisma.taskResult.findMany({
     where: { id: { in: [...ids] }, stage: alive },

@@ -16,7 +16,7 @@ export interface Fetch {
   readonly attempt: number;
   readonly cloneUrl: string;
   readonly commit: string;
-  /** The reference at which it was seen, for hosts that serve a commit only by the name of its branch or tag. */
+  /** The branch or tag at which the commit was seen. Some hosts serve a commit only by this name. */
   readonly ref: string | undefined;
   readonly submodules: boolean;
   /** An HTTP header for the host of the repository. */
@@ -34,7 +34,7 @@ export const leaseSeconds = 900;
 export const patienceHours = 6;
 const longestPauseSeconds = 60;
 
-/** Seconds until a commit is tried again. */
+/** The number of seconds until the fetch of a commit is retried. */
 export const pauseAfter = (failures: number): number => pauseSeconds(failures - quickTries, longestPauseSeconds);
 
 /** SQL: whether the worker that claimed a commit is dead. Workers send heartbeats even if they are not fetching. */

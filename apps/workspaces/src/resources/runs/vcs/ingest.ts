@@ -9,11 +9,11 @@ import { noteUntriggered } from './untriggered-statuses';
 
 /** A commit that may concern a workspace. */
 export interface Arrival extends CommitSeen {
-  /** The reference that moved: `branch:main`, `tag:v1`, `pull:12`, `queue:` and its branch. */
+  /** The reference that moved: `branch:main`, `tag:v1`, `pull:12`, or `queue:` followed by a branch. */
   readonly ref: string;
-  /** Its previous commit, if the host named it. */
+  /** The previous commit of the reference, if the host named it. */
   readonly before: string | null;
-  /** Files that differ from a commit; undefined if not all are known. */
+  /** The files that differ between a commit and this one; undefined if the list is incomplete. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
   /** Whether the commit was found by polling, not by a webhook. */
   readonly looked?: boolean;

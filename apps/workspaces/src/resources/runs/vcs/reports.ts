@@ -130,7 +130,7 @@ async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
     was: row.statusSent,
   }));
   if (sent.every(({ text, was }) => text === was)) {
-    // All other commits are checked before these are checked again.
+    // These commits are checked again after all others.
     await db.prisma.$executeRaw`
       UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()::timestamptz(3)`;
     return;
@@ -204,7 +204,7 @@ async function wantComment(db: Database, repositoryId: string, number: number): 
 
 const icons = { pending: '⏳', success: '✅', failure: '❌', error: '⚠️' } as const;
 
-/** Marks our comment on a pull request: a marker that others cannot have written before. */
+/** The marker in our comment on a pull request. Others cannot write it in advance, because it contains a keyed hash. */
 const markOf = ({ keyring }: VcsDeps, { repository_id: id, number }: CommentDue): string =>
   `keystead ${keyring.mac('vcs-comment', `${id}\n${number}`).toString('hex').slice(0, 24)}`;
 interface CommentFacts {

@@ -18,7 +18,7 @@ const isBelow = (file: string, prefix: string): boolean =>
 
 /** A pattern as a regular expression without backtracking: `*` and `?` stay within a folder, `**` crosses folders. */
 function expressionOf(pattern: string): RE2JS {
-  // A repeated `**/` means the same but is expensive.
+  // A repeated `**/` has the same meaning as a single one, but is expensive.
   const text = folder(pattern)
     .replace(/(?:\*\*\/)+/g, '**/')
     .replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
@@ -30,7 +30,10 @@ function expressionOf(pattern: string): RE2JS {
   return RE2JS.compile(`(?s)${text}`);
 }
 
-/** The maximum number of steps of a comparison, a few seconds. Changes that need more always concern the workspace. */
+/**
+ * The maximum number of steps of a comparison, which take a few seconds. A change that would need more steps always
+ * concerns the workspace.
+ */
 const mostSteps = 200_000_000;
 const longestTurnMs = 10;
 
@@ -76,14 +79,14 @@ export async function concerns(triggers: Triggers, files: readonly string[] | un
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
-  // Without a working directory, the root is used only if there are no prefixes. Other variable files are below the
-  // working directory.
+  // Without a working directory, every file concerns the workspace, but only if there are no prefixes. Variable files
+  // that do not begin with a slash are below the working directory.
   const roots = varFiles.filter((file) => file.startsWith('/'));
   const prefixes = [...[...triggerPrefixes, ...roots].map(folder), ...(own === '' ? [] : [own])];
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 
-/** The items that pass a test, in turns with other requests. */
+/** The items that pass a test. Other requests run in between. */
 async function filtered<T>(items: readonly T[], passes: (item: T) => boolean): Promise<T[]> {
   const turn = turns();
   const found: T[] = [];

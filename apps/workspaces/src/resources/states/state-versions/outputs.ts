@@ -55,7 +55,7 @@ function outputOf(keyring: Keyring, { stateVersion, value, ...row }: OutputRow):
   };
 }
 
-/** Outputs by id, in no order. */
+/** Outputs by id, in no particular order. */
 export async function findMany(db: Database, keyring: Keyring, ids: readonly string[]): Promise<StateOutput[]> {
   const rows = await db.prisma.stateOutput.findMany({ where: { id: { in: [...ids] } }, include: whole });
   return rows.map((row) => outputOf(keyring, row));

@@ -132,8 +132,8 @@ const index = ofState.list('/state-versions', {
   summary: 'List the state versions of the workspace in the filters, newest first.',
   spec,
   query: {
-    'filter[organization][name]': 'The organization; needed.',
-    'filter[workspace][name]': 'The workspace; needed.',
+    'filter[organization][name]': 'The organization; required.',
+    'filter[workspace][name]': 'The workspace; required.',
     'filter[status]': 'Only versions of this status.',
   },
   cursorKey: stateVersionKey,

@@ -19,8 +19,8 @@ export interface Claim {
 }
 
 /**
- * Refuses a claim that contradicts the state itself, because the content of files decides about history, as in the
- * tool. Throws `invalid` with the name of the field.
+ * Throws `invalid`, with the name of the field, if a claim contradicts the state itself. The content of a state
+ * determines its place in the history, as in the tool.
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {
@@ -34,7 +34,7 @@ export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState)
   }
 }
 
-/** Refuses unless the caller holds the workspace's lock. Throws `conflict` with the message that clients expect. */
+/** Throws `conflict`, with the message that clients expect, unless the caller holds the workspace's lock. */
 export async function requireLock(
   db: Database,
   actor: Pick<Actor, 'type' | 'id'>,

@@ -56,7 +56,7 @@ export const inlineLimitBytes = 16 * 1024 * 1024;
  */
 export const largeBody = {
   bytes: 24 * 1024 * 1024,
-  instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',
+  instead: 'omit state and json-state, and use hosted-state-upload-url and hosted-json-state-upload-url',
 };
 
 const content = writeOnly(base64);
@@ -71,7 +71,7 @@ export const serialNumber = z
   .custom<number | ExactNumber>((value) => serialIn(value) !== undefined, 'must be a whole number of at most 63 bits')
   .meta({ type: 'integer', minimum: 0 });
 
-/** A new state version: only announced, or with its content. */
+/** A new state version, with its content or for a later upload. */
 export const CreateStateVersion = document('state-versions', {
   attributes: {
     serial: serialNumber.transform((value) => serialIn(value)!),

@@ -29,7 +29,7 @@ export interface NewState {
   readonly lineage?: string | null;
   readonly force?: boolean | null;
   readonly intermediate?: boolean | null;
-  /** These three in base64. */
+  /** `state`, `jsonState` and `jsonStateOutputs` are in base64. */
   readonly state?: Base64 | null;
   readonly jsonState?: Base64 | null;
   readonly jsonStateOutputs?: Base64 | null;
@@ -175,7 +175,7 @@ export async function rollback(
       );
       return still(await find(db, id));
     } catch (error) {
-      // Another state became current in the meantime, and this one follows it.
+      // Another state became current in the meantime. Try again, with the serial after that state.
       const isOvertaken = isRefusal(error) && (await findCurrent(db, workspace.id))?.id !== current?.id;
       if (!isOvertaken) throw error;
       if (performance.now() > untilMs) throw tooMany(error);

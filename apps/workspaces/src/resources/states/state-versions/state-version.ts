@@ -100,7 +100,7 @@ async function listBehind(
     return found ? stateVersionKey(found) : undefined;
   });
   const at = place && new Date(place.key);
-  if (at && Number.isNaN(at.getTime())) throw badParameter('page[after]', 'page[after] names nothing in this list');
+  if (at && Number.isNaN(at.getTime())) throw badParameter('page[after]', 'page[after] names no item of this list');
   const behind = at && { createdAt: { lte: at }, OR: [{ createdAt: { lt: at } }, { id: { lt: place!.id } }] };
   const rows = await db.prisma.stateVersion.findMany({
     where: { ...where, ...behind },

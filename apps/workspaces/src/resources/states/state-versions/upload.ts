@@ -36,8 +36,8 @@ export interface Offered {
 }
 
 /**
- * Makes content current if the lock and the history still allow this; this is decided while the workspace's row is
- * locked. Otherwise quarantines it and refuses. Returns the id of the state version.
+ * Makes content current if the lock and the history allow this, which is decided while the workspace's row is locked.
+ * Otherwise quarantines the content and throws the refusal. Returns the id of the state version.
  */
 export async function accept(
   db: Database,

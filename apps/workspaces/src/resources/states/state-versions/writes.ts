@@ -33,7 +33,7 @@ const announcing = {
            clock_timestamp() FROM held RETURNING *`,
 };
 
-// The statement does everything or nothing: `held` is empty if any condition fails.
+// If any condition fails, `held` is empty and the statement changes nothing.
 const finalizing = (blob: { name: string; ready: string; keep: string }) => ({
   name: blob.name,
   text: `WITH held AS (

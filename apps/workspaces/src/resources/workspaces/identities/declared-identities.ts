@@ -83,7 +83,7 @@ export function declaredIdentities(environment: ReadonlyMap<string, string>, pha
     }
   }
   if (identities.length > most)
-    problems.push(`the variables ask for ${identities.length} identities; ${most} are the most`);
+    problems.push(`the variables request ${identities.length} identities; the maximum is ${most}`);
   return { identities, problems };
 }
 

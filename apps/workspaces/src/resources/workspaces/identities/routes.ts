@@ -19,7 +19,7 @@ interface Identity {
   readonly phase: (typeof phases)[number];
   readonly kind: (typeof identityKinds)[number] | 'secrets';
   readonly tag: string;
-  /** Null if a sensitive variable contains it. */
+  /** Null if it is in a sensitive variable. */
   readonly audience: string | null;
   readonly issuer: string;
   readonly claims: Readonly<Record<string, string>>;

@@ -28,7 +28,7 @@ const list = inOrganization.list(inPath, {
   summary: 'List the projects of an organization that the caller can see.',
   query: {
     q: 'Part of a name, ignoring case.',
-    'filter[names]': 'Whole names in any case, separated by commas; wins over q.',
+    'filter[names]': 'Whole names in any case, separated by commas. Takes precedence over q.',
     'filter[permissions][create-workspace]': 'true: only projects in which the caller may create workspaces.',
     'filter[permissions][update]': 'true: only projects that the caller may change.',
     ...taggedParameters,

@@ -59,7 +59,7 @@ export async function findKey(db: Database, keyring: Keyring, id: string): Promi
   return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
 }
 
-/** Tasks by id, in no order; unknown ids are left out. */
+/** Tasks by id, in no particular order; unknown ids are left out. */
 export async function findTasks(db: Database, ids: readonly string[]): Promise<RunTask[]> {
   return tasksWhere(db, { id: { in: [...ids] } });
 }
@@ -224,7 +224,7 @@ async function attachedWhere(db: Database, where: object, page?: Page): Promise<
   }));
 }
 
-/** Tasks of workspaces by id, in no order; unknown ids are left out. */
+/** Tasks of workspaces by id, in no particular order; unknown ids are left out. */
 export const findAttached = (db: Database, ids: readonly string[]): Promise<WorkspaceTask[]> =>
   attachedWhere(db, { id: { in: [...ids] } });
 

@@ -238,7 +238,7 @@ export const tagResource: Resource = {
       visible: (access, { organizationId }) => access.isMember(organizationId),
       organizationsOf: ({ organizationId }) => [organizationId],
     }),
-    // These are included only through workspaces and projects that the caller may see.
+    // Anyone may see these, because they are included only in workspaces and projects that the caller may see.
     'effective-tag-bindings': includable<Binding>({
       serializer: effectiveBindingSerializer,
       load: async () => [],

@@ -23,7 +23,7 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
 
 /**
  * The settings after a request. Only the `custom` level allows arbitrary values; other levels accept only their own
- * values. Throws `invalid` with one issue for each attribute whose value is different, below `at`.
+ * values. Throws `invalid` with one issue, below `at`, for each attribute that has another value.
  */
 export function settled<D extends Record<string, Dial>>(
   access: string,

@@ -22,10 +22,10 @@ export function openValue(keyring: Keyring, { id, value, sealed }: Candidate): s
 }
 
 /**
- * All variables that apply to a workspace. The ranks, from the lowest: global, project and workspace sets, the
- * workspace itself, [the run], then sets with priority, where a wider scope has a higher rank. Among sets of the same
- * rank, the first by name takes precedence. A set that a project owns never applies outside the project, even if it was
- * assigned there.
+ * All variables that apply to a workspace. The ranks, from the lowest: global sets, sets of projects, sets of
+ * workspaces, the workspace itself, (the run,) then sets with priority. Among sets with priority, a wider scope has a
+ * higher rank. Among sets of the same rank, the first by name takes precedence. A set that a project owns never applies
+ * outside the project, even if it was assigned there.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`

@@ -107,8 +107,8 @@ const listSomewhere = ofWorkspace.list('/vars', {
   summary: 'List the variables of the workspace in the filters.',
   paging: 'none',
   query: {
-    'filter[organization][name]': 'The organization; needed.',
-    'filter[workspace][name]': 'The workspace; needed.',
+    'filter[organization][name]': 'The organization; required.',
+    'filter[workspace][name]': 'The workspace; required.',
   },
   run: async ({ db, query, accessTo }) => {
     const names = [query.get('filter[organization][name]') ?? '', query.get('filter[workspace][name]') ?? ''] as const;

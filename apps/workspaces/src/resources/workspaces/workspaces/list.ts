@@ -22,9 +22,10 @@ export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] a
 export const listParameters = {
   'search[name]': 'Part of the name, ignoring case.',
   'search[wildcard-name]': 'Name with * at its start, its end, or both.',
-  'search[tags]': 'Comma-separated tags or keys of tag bindings; all must be there.',
-  'search[exclude-tags]': 'Comma-separated tags; none may be there. Also taken as search[exclude_tags].',
-  'search[exclude_tags]': 'The same, as older clients spell it.',
+  'search[tags]': 'Tags or keys of tag bindings, separated by commas. A workspace must have all of them.',
+  'search[exclude-tags]':
+    'Tags, separated by commas. A workspace must have none of them. search[exclude_tags] has the same effect.',
+  'search[exclude_tags]': 'The same as search[exclude-tags], in the spelling of older clients.',
   'filter[project][id]': 'Id of a project.',
   'filter[current-run][status]': 'Comma-separated statuses of the current run.',
   ...taggedParameters,
@@ -205,7 +206,7 @@ function behind({ column, nullable, parse }: SortColumn, descending: boolean, pl
   if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];
   if (nullable && place.key === '') return [Prisma.sql`${column} IS NULL AND w.id > ${place.id}`];
   const value = parse(place.key);
-  if (value === undefined) throw badParameter('page[after]', 'page[after] names nothing in this list');
+  if (value === undefined) throw badParameter('page[after]', 'page[after] names no item of this list');
   const beyond = Prisma.raw(descending ? '<' : '>');
   return [
     Prisma.sql`${column} ${beyond}= ${value} AND (${column} ${beyond} ${value} OR w.id > ${place.id})`,

@@ -102,7 +102,7 @@ const unlockAll: NamedStatement = {
 
 type LockChange = UnlockRequest & Partial<LockRequest>;
 
-/** The workspace after the change; undefined if another request changed it after it was read. */
+/** The workspace after the change; undefined if another request has changed it since it was read. */
 function after(
   { actor, workspace, terms }: LockChange,
   { was, revision, locked_at: lockedAt }: LockRow,

@@ -218,7 +218,10 @@ export function settingsAfter(
 /** The maximum number of states of the automaton for an expression, in which repeated parts are written out. */
 const mostSteps = 5_000;
 
-/** Why an expression for version tags cannot be used; undefined if it can. The syntax allows no backtracking. */
+/**
+ * The reason why an expression for version tags cannot be used; undefined if it can be used. The supported syntax needs
+ * no backtracking.
+ */
 export function requireRegex(expression: string): string | undefined {
   if (stepsOf(expression) > mostSteps) return `repeats too much (maximum is ${mostSteps} steps)`;
   try {
@@ -229,7 +232,7 @@ export function requireRegex(expression: string): string | undefined {
   }
 }
 
-// A group without a closing bracket extends to the end, so that nothing is read twice.
+// A group without a closing bracket matches up to the end, so that no text is read twice.
 const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
 
 /**

@@ -10,7 +10,7 @@ export interface WorkspaceStamp extends WorkspaceTarget {
   readonly revision: string | bigint;
   readonly organizationRevision: string | bigint;
   readonly projectRevision: string | bigint;
-  /** Access epoch of the organization, if the stamp was read on its own. */
+  /** The access epoch of the organization, if the stamp was not read in a list. */
   readonly epoch?: string;
   /** The sort key of the list, on pages that begin after an item. */
   readonly cursorKey?: string;
@@ -273,7 +273,8 @@ export function lastSeen(db: Database, id: string): Workspace | undefined {
 /** How workspaces are shown from cached text. */
 export const cachedWorkspaces: Cached<WorkspaceStamp | Workspace, Workspace> = {
   version: (stamp) => `${stamp.id} ${revisionsOf(stamp)}`,
-  // Besides the capabilities, what `mayForceDelete` asks: the project may set another rule for all but owners.
+  // The text depends on the capabilities and on the result of `mayForceDelete`. A project may override that result for
+  // everyone except owners.
   rights: (stamp, { access }: View) => {
     const { organizationId } = stamp;
     const isOwner = access.isOwner(organizationId) ? '*' : '';

@@ -176,7 +176,7 @@ export async function findByName(db: Database, organization: string, name: strin
   return row && workspaceOf(row);
 }
 
-/** Workspaces by id, in no order; unknown ids are left out. */
+/** Workspaces by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Workspace[]> {
   const found = await Promise.all(ids.map((id) => find(db, id)));
   return found.filter((workspace) => workspace !== undefined);

@@ -125,7 +125,7 @@ export interface Proposed extends Edit {
   readonly current: Workspace;
 }
 
-/** Another request changed the workspace in between, so the edit must be repeated. */
+/** Another request has changed the workspace in the meantime, so the edit must be repeated. */
 class Overtaken extends Error {}
 
 function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
@@ -234,7 +234,7 @@ export const editing: Batched<Proposed, Workspace> = {
             row === undefined
               ? before
               : Object.assign(settled(before, after), databaseColumns(row), { projectId, updatedAt });
-          // The next batch starts from what this one has written.
+          // The next batch starts from the results of this one.
           if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
         });

@@ -29,8 +29,8 @@ export async function keyOf(db: Database, keyring: Keyring): Promise<string | un
 }
 
 /**
- * Changes the settings. After a new certificate of the provider, the previous one stays valid until it is revoked. If
- * SAML is switched off, the sessions that came from it end. Throws `invalid` for missing settings.
+ * Changes the settings. If the certificate of the provider is replaced, the previous one stays valid until it is
+ * revoked. If SAML is switched off, sessions of users who signed in with it end. Throws `invalid` for missing settings.
  */
 export async function update(
   db: Database,

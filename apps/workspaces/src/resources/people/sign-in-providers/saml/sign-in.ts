@@ -43,7 +43,7 @@ export class SamlSignIn {
     });
   }
 
-  /** The provider as accounts and teams know it. Throws `missing` if it was switched off. */
+  /** The provider in the form that accounts and teams need. Throws `missing` if SAML was switched off. */
   async provider(): Promise<SignInProvider> {
     const settings = await this.settings();
     const row = await this.parts.db.prisma.signInProvider.findUniqueOrThrow({
@@ -75,7 +75,7 @@ export class SamlSignIn {
   }
 }
 
-/** The settings at the beginning of a sign-in; if they change in between, the sign-in is no longer valid. */
+/** The settings at the beginning of a sign-in. If they change before its end, the sign-in is no longer valid. */
 const clientOf = ({ ssoEndpointUrl, idpCert }: SamlSettings) => ({
   issuer: ssoEndpointUrl ?? '',
   clientId: idpCert ?? '',

@@ -25,7 +25,7 @@ import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jo
 
 const BATCH = 20;
 
-/** Records that a worker is alive. For agents, more is already known from their registration. */
+/** Records that a worker is alive. The other data of an agent comes from its registration. */
 async function noteWorker(db: Database, { workerId, versions, agentPoolId }: ClaimingWorker): Promise<void> {
   if (agentPoolId !== undefined) {
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${workerId}`;
@@ -206,7 +206,10 @@ export async function describe(
   };
 }
 
-/** When the newest waiting job was queued; empty if none waits. A cheap query, for workers that wait. */
+/**
+ * The time at which the newest waiting job was queued; empty if no job waits. Waiting workers use this because it is a
+ * cheap query.
+ */
 export async function newestQueued(db: Database): Promise<string> {
   const [row] = await db.prisma.$queryRaw<{ newest: string }[]>`
     SELECT coalesce(max(queued_at)::text, '') AS newest FROM run_job WHERE state <> 'done' AND state = 'queued'`;

@@ -97,8 +97,8 @@ export interface JobInputs {
 }
 
 /**
- * What a worker should do with its job. If it is not `mine`, the worker must stop immediately, because its results are
- * refused.
+ * The instructions for the worker of a job. If `mine` is false, the worker must stop immediately, because its results
+ * are refused.
  */
 export interface Heartbeat {
   readonly mine: boolean;
@@ -114,7 +114,7 @@ export interface StoredBytes {
   readonly blobId: string;
 }
 
-/** A state, and the place in the history that it claims. */
+/** A state, and the serial and lineage that it claims. */
 export interface SentState {
   readonly serial: bigint;
   readonly lineage: string | null;
@@ -189,7 +189,7 @@ export interface PlanResult {
   readonly generatedConfiguration?: boolean;
   /** The counts of an assessment. */
   readonly health?: Health;
-  /** What `init` installed; undefined if the worker did not report it. */
+  /** The modules and providers that `init` installed; undefined if the worker did not report them. */
   readonly requirements?: readonly Requirement[];
   readonly errorMessage?: string;
 }
@@ -233,7 +233,8 @@ export interface ClaimingWorker {
 }
 
 /**
- * SQL: the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of modules.
+ * SQL: whether the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of
+ * modules.
  */
 export const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN agent_pool ha ON ha.id = hk.agent_pool_id
    LEFT JOIN run hr ON hr.id = j.run_id LEFT JOIN tool_run ht ON ht.id = j.phase_id
@@ -241,7 +242,7 @@ export const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN agent_pool ha 
   WHERE hk.id = j.worker_id AND NOT CASE WHEN hw.id IS NULL THEN ha.organization_scoped AND ha.organization_id = ht.organization_id
         ELSE ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')} END)`;
 
-/** SQL: the job `j` is held by this worker, in this attempt, and the pool of the agent is still open to it. */
+/** SQL: whether this worker holds the job `j` in this attempt, and the pool of the agent is still open to the job. */
 export const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
   Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
 

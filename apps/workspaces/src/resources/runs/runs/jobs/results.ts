@@ -198,7 +198,10 @@ export async function endApply(
   return accepted;
 }
 
-/** Records the configuration that was applied last as that of the workspace, which also shows its README.md. */
+/**
+ * Records the configuration that was just applied as the current configuration of the workspace, which also shows the
+ * README.md in it.
+ */
 async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {
   const where = { id: configurationId, blobId: { not: null }, readmeBlobId: { not: null } };
   const readmeId = (await tx.prisma.configurationVersion.count({ where })) > 0 ? configurationId : null;

@@ -159,7 +159,7 @@ const nothingElse = {
   structuredOutput: true,
 } as const;
 
-/** Why a requested test or query must not start. */
+/** The reason why a requested test or query must not start. */
 async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined> {
   const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
   if (workspace) {
@@ -258,7 +258,7 @@ export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: stri
 export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
   const versions = Prisma.raw(workerVersions(places));
   const due = await db.prisma.$queryRaw<{ id: string; why: string }[]>`
-    SELECT t.id, CASE t.kind WHEN 'test' THEN 'the agent pool of its tests is gone, or not for the whole organization'
+    SELECT t.id, CASE t.kind WHEN 'test' THEN 'the agent pool of its tests no longer exists, or is not open to the whole organization'
              ELSE 'no worker of the workspace has version ' || t.infra_version || ' of the tool' END AS why ${from}
      WHERE j.state = 'queued' AND j.run_id IS NULL AND j.queued_at < now() - make_interval(secs => ${waitSeconds})
        AND CASE t.kind WHEN 'test' THEN m.test_execution_mode = 'agent' AND NOT (${Prisma.raw(ofTestPool)})

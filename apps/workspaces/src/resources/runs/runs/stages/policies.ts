@@ -18,7 +18,7 @@ export interface TagSelector {
   readonly isExclude: boolean;
 }
 
-/** A policy as it is evaluated. */
+/** A policy in the form in which it is evaluated. */
 export interface JudgingPolicy {
   readonly name: string;
   readonly query: string;

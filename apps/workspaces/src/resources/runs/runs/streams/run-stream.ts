@@ -25,7 +25,10 @@ const readOf = (id: string | undefined): LogOffsets => {
 };
 const idOf = ({ plan, apply }: LogOffsets): string => `p${plan}-a${apply}`;
 
-/** The bytes of complete characters at the start of a piece; the rest comes with the next piece. */
+/**
+ * The number of bytes at the start of a piece that form complete characters. The remaining bytes are sent with the next
+ * piece.
+ */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;
@@ -90,7 +93,7 @@ class Teller {
     try {
       await this.sendAll(this.latest);
     } catch {
-      // The client reconnects, and continues where it was.
+      // The client reconnects, and continues at the same position.
       this.stream.finish();
     } finally {
       this.sending = false;
@@ -144,7 +147,7 @@ class Teller {
   }
 }
 
-/** Answers with everything that happens to a run. */
+/** Answers with the events of one run. */
 export function streamRun({ db, env, access, settings, target, ...call }: Call<string, undefined, Run>): Raw {
   const { edition, aliases, publicUrl, defaultFeatureSet } = env;
   const view: View = { access, edition, aliases, publicUrl, settings, defaultFeatureSet };

@@ -59,7 +59,10 @@ export async function create(tx: Database, keyring: Keyring, actor: Actor, input
   const isOfModule = 'moduleId' in owner;
   await lockRow(tx, isOfModule ? 'registry_module' : 'workspace', isOfModule ? owner.moduleId : owner.workspaceId);
   if ((await tx.prisma.toolRun.count({ where: { ...owner, finishedAt: null } })) >= mostUnfinished) {
-    throw new Refusal('conflict', `${mostUnfinished} of ${name} are not finished yet: wait, or cancel some`);
+    throw new Refusal(
+      'conflict',
+      `${name} has ${mostUnfinished} unfinished ${isOfModule ? 'tests' : 'queries'}: wait, or cancel some`,
+    );
   }
   await prune(tx, owner);
   const kind: ToolRunKind = isOfModule ? 'test' : 'query';

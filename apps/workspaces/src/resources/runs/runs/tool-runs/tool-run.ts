@@ -65,7 +65,7 @@ const select = Prisma.sql`
     JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL
     LEFT JOIN workspace w ON w.id = t.workspace_id`;
 
-/** Runs of the tool by id, in no order; unknown ids are left out. */
+/** Runs of the tool by id, in no particular order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<ToolRun[]> {
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`${select} WHERE t.id = ANY(${[...ids]})`;
   return rows.map(toolRunOf);

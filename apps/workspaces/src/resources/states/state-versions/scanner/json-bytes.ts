@@ -49,7 +49,7 @@ export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
 export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   for (; i <= lastFour; i += 4) {
-    // A byte that becomes negative sets its highest bit. This finds zeros, and bytes below a space.
+    // Subtraction sets the highest bit of a byte that becomes negative. This finds zero bytes, and bytes below a space.
     const four = view.getInt32(i, true);
     const quotes = four ^ 0x22222222;
     const slashes = four ^ 0x5c5c5c5c;
@@ -66,8 +66,8 @@ export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
 }
 
 /**
- * The position after the quote that ends the string at `i`; 0 if it does not end in these bytes, or is not a simple
- * one.
+ * The position after the quote that ends the string at `i`; 0 if the string does not end in these bytes, or has an
+ * escape that is invalid or begins with `\u`.
  */
 export function afterString(piece: JsonChunk, i: number): number {
   const { bytes } = piece;
@@ -198,7 +198,7 @@ export class KnownTexts {
   }
 }
 
-/** Text assembled from the pieces in which it arrives. */
+/** Assembles a text from the pieces in which it arrives. */
 export class TextBuilder {
   private parts: Buffer[] | undefined;
   private length = 0;

@@ -329,8 +329,8 @@ export class JsonScanner {
 }
 
 /**
- * Passes on the same bytes, in constant memory. Throws `invalid` for `field` if they are not a JSON object. Do not use
- * anything derived from them before the end.
+ * Passes the bytes on unchanged, in constant memory. At the end, throws `invalid` for `field` if they are not a JSON
+ * object, so do not use the bytes before the end.
  */
 export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
   let isObject = false;

@@ -41,7 +41,7 @@ export function withStateThreads<D extends Database>(db: D, stateThreads: StateT
   return { ...db, transaction, inTurn: (name) => withStateThreads(db.inTurn(name), stateThreads), stateThreads };
 }
 
-/** Receives the pieces of a state in order. The next piece follows when the returned promise resolves. */
+/** Receives the pieces of a state in order. It gets the next piece when the returned promise resolves. */
 type Seen = (piece: Uint8Array) => Promise<void> | undefined;
 
 /**
@@ -152,7 +152,7 @@ class StateThread {
     this.worker.on('message', ({ state, digest }: Answered) => this.waiting.get(state)?.shift()?.answered(digest));
     this.worker.on('error', (error) => this.end(error));
     this.worker.on('exit', () => this.end(new Error('it has ended')));
-    // After the listeners: the first message listener would keep the process alive again.
+    // This comes after the listeners, because adding the first message listener keeps the process alive again.
     this.worker.unref();
   }
 
@@ -163,7 +163,7 @@ class StateThread {
     return state;
   }
 
-  /** Resolves when the run has been read: until then it must not be changed. */
+  /** Resolves when the run has been read. Until then, the run must not be changed. */
   async read(state: number, run: Uint8Array): Promise<void> {
     await this.ask(state, { state, run });
   }
