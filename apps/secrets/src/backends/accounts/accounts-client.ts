@@ -15,7 +15,7 @@ export interface ClusterObject {
   readonly name: string;
 }
 
-/** A token of an account, and its end. */
+/** A token of an account, and its expiry. */
 export interface AccountToken {
   readonly token: string;
   readonly expiresAtMs: number;

@@ -110,7 +110,7 @@ export const credsPath = (client: AccountsClient) =>
           .describe('Namespace of the service account. Default: the role’s namespace, if it has only one.'),
         cluster_role_binding: bool()
           .optional()
-          .describe('Use a ClusterRoleBinding: the service account has its rights in the whole cluster.'),
+          .describe('Use a ClusterRoleBinding, which gives the service account its rights in the whole cluster.'),
         ttl: duration().optional().describe('Lifetime of the token. Default: the role’s.'),
         audiences: commaList().optional().describe('Audiences of the token. Default: the role’s.'),
       }),

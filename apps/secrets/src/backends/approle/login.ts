@@ -21,7 +21,7 @@ export const loginPath = path('login', {
   write: {
     summary: 'Log in with a role ID and a secret ID.',
     input: LoginInput,
-    // Generated ids are random; the length of custom ids is up to their author.
+    // Generated ids are random. For custom ids, the person who chooses them must make them long enough.
     judges: 'unguessable',
     async run({ input, storage, caller, mount, nowMs }) {
       if (!input.role_id) throw new Refusal('invalid', 'missing role_id');

@@ -198,7 +198,7 @@ async function make(call: RoleCall<SecretIdOptions>, secretId: string) {
   return { ...answer, accessor };
 }
 
-/** A secret id may have lower limits than the role, never higher; 0 means no limit. */
+/** A secret id may have lower limits than the role, but not higher ones. 0 means no limit. */
 function within(field: 'num_uses' | 'ttl', requested: number, most: number): number {
   if (requested < 0) throw new Refusal('invalid', `${field} cannot be negative`);
   if (most > 0 && (requested === 0 || requested > most)) {

@@ -14,7 +14,7 @@ import type { AwsParts } from './parts';
 import { type AwsRole, boundCanonical, findRole } from './role';
 import { base64Text, headersField, readRequest } from './signed-request';
 
-/** The caller: AWS’s unique id, the ARN without its path, and the full ARN if the role needs it. */
+/** The caller: the unique id at AWS, the ARN without its path, and the full ARN if the role needs it. */
 interface Who {
   readonly id: string;
   readonly canonical: string;
@@ -136,7 +136,10 @@ function admits(role: AwsRole, { id, canonical, full }: Who): boolean {
   return full !== '' && globs.some((glob) => full.startsWith(glob.slice(0, -1)));
 }
 
-/** The ARN with its path, for wildcards; sessions do not contain it. Empty if the role has no wildcards. */
+/**
+ * The ARN with its path, which wildcards of roles match. It is looked up, because sessions do not contain it. Empty if
+ * the role has no wildcards.
+ */
 async function fullArn(
   { principals }: AwsParts,
   storage: Storage,

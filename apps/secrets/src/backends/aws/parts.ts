@@ -1,7 +1,7 @@
 import type { Principals } from './principals';
 import type { TokenService } from './token-service';
 
-/** The parts of the method that outlive a call. */
+/** The objects of the method that exist longer than a call. */
 export interface AwsParts {
   readonly tokenService: TokenService;
   readonly principals: Principals;

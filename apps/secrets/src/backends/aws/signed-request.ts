@@ -60,7 +60,7 @@ export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest
   return { host: url.host, body, headers };
 }
 
-/** The address to send a signed request to. Throws `invalid` if its host is not one that the configuration allows. */
+/** The address to which a signed request is sent. Throws `invalid` if the configuration does not allow its host. */
 export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_region_from_client }: AwsClient): string {
   if (sts_endpoint !== '') {
     const { host: stsHost, origin } = new URL(sts_endpoint);
@@ -74,7 +74,7 @@ export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_reg
   refuse(
     use_sts_region_from_client
       ? 'iam_request_url must point to AWS STS'
-      : `iam_request_url must point to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
+      : `iam_request_url must point to ${sts_region === '' ? global : `the token service of ${sts_region}`}, according to sts_region and use_sts_region_from_client in config/client`,
   );
 }
 
@@ -164,7 +164,8 @@ function signedOf(sentHeaders: ReadonlyMap<string, string>, config: AwsClient): 
     if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
-  // Added even if unsigned: temporary credentials and older signers leave these headers unsigned.
+  // These headers are added even if they are not signed, because older signers, and signers with temporary credentials,
+  // do not sign them.
   for (const name of ['x-amz-date', 'x-amz-security-token']) {
     const value = sentHeaders.get(name);
     if (value !== undefined) headers.set(name, value);

@@ -80,7 +80,9 @@ export class BadCertificate extends Error {
 
 const commonNameId = '2.5.4.3';
 const organizationalUnitId = '2.5.4.11';
-/** Control characters, which names never contain: a parser that stops at the first NUL would see another name. */
+/**
+ * Control characters. Names must not contain them, because a parser that stops at the first NUL would see another name.
+ */
 const controls = /\p{Cc}/u;
 
 /** Reads a certificate. Throws `BadCertificate`. */
@@ -201,7 +203,10 @@ export function isServer(url: string): boolean {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '';
 }
 
-/** A name in comparable form: CAs may write it in other case, with other spaces, or as another string type. */
+/**
+ * A name in a form for comparisons, because CAs may write the same name in other case, with other spaces, or as another
+ * string type.
+ */
 export function nameKey(name: Name): string {
   const plain = (text: string) => text.trim().replace(/\s+/g, ' ').toLowerCase();
   return JSON.stringify(name.map((part) => part.map(({ type, value }) => `${type}=${plain(value.toString())}`).sort()));

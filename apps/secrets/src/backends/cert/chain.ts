@@ -1,7 +1,7 @@
 import type { Certificate } from './certificate';
 import { isStrongAlgorithm, isStrongKey } from './signature';
 
-/** Why a certificate is not trusted; the message is sent to the client. */
+/** A certificate is not trusted. The message contains the reason and is sent to the client. */
 export class Unverified extends Error {
   override readonly name = 'Unverified';
 }

@@ -14,7 +14,7 @@ import { isSignedBy, isStrongKey } from './signature';
 
 export type Standing = 'good' | 'revoked' | 'unknown';
 
-/** A responder's status of a certificate. */
+/** The status of a certificate according to a responder. */
 export interface OcspAnswer {
   readonly status: Standing;
   /** How long it may be reused; undefined if it is only valid now. */
@@ -27,7 +27,7 @@ export interface OcspQuestion {
   readonly issuer: Certificate;
   /** Further certificates that may sign answers, or the certificates of responders. */
   readonly trusted: readonly Certificate[];
-  /** The nonce in the form in which an extension holds it. */
+  /** The nonce, encoded as in an extension. */
   readonly nonce: Buffer;
   readonly nowMs: number;
   /** The maximum age of an answer; 0 means no further limit. */
@@ -79,7 +79,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   const certificateStatus = certStatus.revoked ? 'revoked' : certStatus.good !== undefined ? 'good' : 'unknown';
   const { nowMs, maxAgeMs } = question;
   const saidMs = thisUpdate.getTime();
-  if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('it is of the future');
+  if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('its time is in the future');
   // A response without `nextUpdate` is only valid now.
   const oldest = maxAgeMs > 0 ? maxAgeMs : nextUpdate ? Number.POSITIVE_INFINITY : 0;
   if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');

@@ -137,7 +137,7 @@ function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buff
   return Buffer.from(AsnConvert.serialize(new OCSPRequest({ tbsRequest })));
 }
 
-/** The worst status that a responder gave, so it is good only if all responders answer good. */
+/** The worst status of all responses. The certificate is good only if all responders report that it is good. */
 function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   const worst = (['revoked', 'unknown', 'good'] as const).find((one) => answers.some(({ status }) => status === one))!;
   const ends = answers.filter(({ status }) => status === worst).map(({ untilMs }) => untilMs);

@@ -67,7 +67,7 @@ export function readList(bytes: Buffer): RevocationList {
 function read(bytes: Buffer): RevocationList {
   const [outer, ...after] = elementsOf(bytes);
   const [content, algorithm, signature, ...more] = elementsOf(contentOf(outer, tags.sequence));
-  if (after.length + more.length > 0) throw new RangeError('there is more than a list');
+  if (after.length + more.length > 0) throw new RangeError('it has bytes after the list');
   const parts = elementsOf(contentOf(content, tags.sequence));
   const next = (...tags: number[]) => (tags.includes(parts[0]?.tag ?? -1) ? parts.shift() : undefined);
   next(tags.integer);
@@ -82,8 +82,8 @@ function read(bytes: Buffer): RevocationList {
   const extensions = tagged ? AsnConvert.parse(tagged.content, Extensions) : [];
   for (const { extnID, critical } of extensions) {
     if (critical && !harmless.has(extnID))
-      throw bad(`its critical extension ${extnID} is not supported: only complete CRLs are`);
-    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: only complete CRLs are`);
+      throw bad(`its critical extension ${extnID} is not supported: only complete CRLs are accepted`);
+    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: only complete CRLs are accepted`);
   }
   const value = <T>(id: string, type: new () => T): T | undefined => {
     const found = extensions.find(({ extnID }) => extnID === id);

@@ -341,7 +341,7 @@ describe('revoked certificates', () => {
         () => respond({ nonce: 'none', fromMs: clock.now() - day, toMs: null }),
         'it is too old',
       ],
-      ['from the future', () => respond({ fromMs: clock.now() + day }), 'it is of the future'],
+      ['from the future', () => respond({ fromMs: clock.now() + day }), 'its time is in the future'],
     ])('refuses the login after an answer %s, and accepts it if the role allows that', async (_what, change, text) => {
       change();
       const [status, body] = await login(certificate, 'asked');

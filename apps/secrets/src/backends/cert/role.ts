@@ -14,7 +14,7 @@ import { isStrongKey } from './signature';
 /** The maximum number of certificates that one role may trust. */
 const most = 100;
 const mostServers = 10;
-const globs = 'Texts of which one must be among them; * matches any text. None asks for nothing.';
+const globs = 'The certificate must have at least one of them; * matches any text. If empty, none is required.';
 
 const fields = loginFields({
   certificate: [
@@ -62,7 +62,7 @@ const fields = loginFields({
     false,
   ],
   ocsp_this_update_max_age: [
-    duration().describe('Maximum age of an OCSP response. 0: as long as the response says.'),
+    duration().describe('Maximum age of an OCSP response. 0: no limit other than the end in the response.'),
     0,
   ],
   ocsp_max_retries: [int().describe('Retries of an OCSP responder that cannot be reached, within two seconds.'), 4],

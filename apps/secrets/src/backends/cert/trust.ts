@@ -15,7 +15,7 @@ export interface NamedRole {
   readonly role: CertRole;
 }
 
-/** The place and time of a decision about certificates. */
+/** The storage and the time that a decision about certificates uses. */
 export interface Court {
   readonly storage: Storage;
   readonly memory: OcspMemory;
@@ -31,7 +31,8 @@ export interface Verdict extends NamedRole {
 /** Decides which role matches a client’s certificates. */
 export class Trust {
   /**
-   * Parsed certificates, because parsing takes as long as ten comparisons, and all logins need the same certificates.
+   * A cache of parsed certificates. All logins need the same certificates, and parsing one takes as long as ten
+   * comparisons.
    */
   private readonly parsed = new LRUCache<string, readonly Certificate[]>({
     max: 500,

@@ -40,7 +40,7 @@ export const cloudNames = [...clouds.keys()];
 
 /**
  * Finds a cloud by name, ignoring case. The returned name is spelled as in the specification. Existing clients use
- * `AzurePublicCloud` and so on for the same clouds, and read back what they wrote. Throws `invalid`.
+ * `AzurePublicCloud` and similar names for the same clouds. They get the name back that they wrote. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
   const ownName = name.toLowerCase().replace(/^azure/, 'cloudone');

@@ -26,7 +26,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const groupName = /^[\p{L}\p{N}\-_.()]{0,89}[\p{L}\p{N}\-_()]$/u;
 const machineName = /^[A-Za-z]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?$/;
 
-/** The parts of the method that outlive a call. */
+/** The objects of the method that exist longer than a call. */
 export interface CloudOneParts {
   readonly defaults: CloudOneDefaults;
   readonly directory: DirectoryClient;

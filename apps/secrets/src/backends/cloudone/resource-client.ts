@@ -6,7 +6,7 @@ import type { InForce } from './config';
 
 const computeVersion = '2022-11-01';
 const identityVersion = '2024-11-30';
-/** Where every machine of the cloud finds its metadata service. */
+/** The address at which every machine of the cloud reaches its metadata service. */
 const usualMetadataHost = 'http://169.254.169.254';
 const attempts = 3;
 const retried = new Set([408, 429, 500, 502, 503, 504]);

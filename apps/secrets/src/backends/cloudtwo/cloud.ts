@@ -19,7 +19,7 @@ export interface Connection {
   readonly iamEndpoint: string;
   readonly stsEndpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
-  /** The role to assume by identity tokens of this service, if credentials are obtained in this way. */
+  /** The role to assume with identity tokens of this service; undefined if the connection does not use them. */
   readonly webIdentity?: WebIdentity;
   /** The generation of the configuration: clients of another generation are not used. */
   readonly generation?: string;
@@ -42,7 +42,7 @@ interface Clients {
   aheadMs(): number | undefined;
 }
 
-/** Enough for many simultaneous callers of a slow provider. */
+/** The maximum number of sockets, which is sufficient for many simultaneous callers of a slow provider. */
 const maxSockets = 512;
 const maxClients = 100;
 
@@ -70,7 +70,7 @@ export class CloudTwo {
     return clients;
   }
 
-  /** Clients for a short task, such as trying a new key: they do not evict cached ones. */
+  /** Clients for a short task, such as testing a new key. They are not cached, so they evict no cached clients. */
   async once<T>(connection: Connection, run: (clients: Clients) => Promise<T>): Promise<T> {
     const clients = this.make(connection);
     try {

@@ -118,7 +118,7 @@ async function simulate(
     }
     return found;
   } catch (error) {
-    // A denied or impossible simulation does not show whether the permissions themselves exist.
+    // If the simulation is denied or fails, it shows nothing about the permissions.
     if (codeOf(error) !== '') return undefined;
     return attempt('error calling SimulatePrincipalPolicy', () => Promise.reject(error));
   }

@@ -21,7 +21,7 @@ import type { CloudTwo, Connection } from './cloud';
 import { plan, replan } from './root-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
-/** The allowed numbers of retries; -1 means the default of the provider's library. */
+/** The bounds of the number of retries. -1 means the default of the provider's library. */
 const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;
@@ -63,7 +63,7 @@ export const Root = RootInput.extend({
   retiring: z.string().optional(),
   /** The mount in identity tokens. */
   mount_uuid: z.string().optional(),
-  /** Changes with every write, but not with rotations. */
+  /** A value that changes with every write, but not with rotations. */
   generation: z.string().optional(),
 });
 export type Root = z.output<typeof Root>;
@@ -135,7 +135,7 @@ export const rootPath = (cloud: CloudTwo) =>
         for (const field of ['iam_endpoint', 'sts_endpoint'] as const) checkEndpoint(field, input[field]);
         checkRegion(input.region);
         if (input.max_retries < retryBounds.minimum || input.max_retries > retryBounds.maximum) {
-          const text = 'max_retries must be -1 (as the provider library has it) or between 0 and';
+          const text = 'max_retries must be -1 (the default of the provider library) or between 0 and';
           throw new Refusal('invalid', `${text} ${retryBounds.maximum}`);
         }
         const worst = checkTemplate(input.username_template, { nowMs });

@@ -66,7 +66,8 @@ export async function createUser(
   ).catch(async (error) => {
     if (wasRefused(error)) await nothingMade();
     else if (codeOf((error as Error).cause ?? {}) === 'EntityAlreadyExists') {
-      const text = 'Error creating IAM user: an attempt without an answer made the user; it is taken back';
+      const text =
+        'Error creating IAM user: an attempt whose response was lost created the user, which will be deleted';
       throw new Refusal('upstream', text, [], { cause: error });
     }
     throw error;

@@ -6,7 +6,7 @@ export interface NeededRight {
   readonly action: string;
   readonly resource: string;
   readonly neededFor: string;
-  /** What the trust policy of an assumed role requires. */
+  /** The values that the trust policy of an assumed role may require. */
   readonly trust?: Trust | undefined;
 }
 

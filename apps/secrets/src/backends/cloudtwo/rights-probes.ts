@@ -66,7 +66,7 @@ export async function probe(
 }
 
 function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: NeededRight, context: NeedsContext) {
-  // No user has this name, so calls on it cannot succeed.
+  // No user has this name, so calls with it cannot succeed.
   const user = { UserName: context.userName };
   const group = { GroupName: resource.split('/').at(-1)! };
   const ownUser = context.ownUser;

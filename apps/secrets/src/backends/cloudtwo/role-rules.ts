@@ -3,7 +3,7 @@ import { type CloudTwoRole, type CredentialType, reusePercent } from './role-fie
 const stsTypes = 'assumed_role, federation_token and session_token';
 const externalId = /^[\w+=,.@:/-]{2,1224}$/;
 const device = /^[\w+=/:,.@-]{9,256}$/;
-/** The longest allowed wait. The request also does other things, and has a time limit. */
+/** The longest allowed wait. It is short because the whole request has a time limit and also does other work. */
 const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 

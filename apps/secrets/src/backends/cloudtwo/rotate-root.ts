@@ -105,8 +105,8 @@ export async function resumeRotation(
     cloud.forget();
   }
   if (inUse.access_key !== before) {
-    // The mount was reconfigured in between: the new configuration and the replaced key belong to the operator who
-    // wrote it.
+    // The mount was reconfigured in the meantime. The operator who did this is responsible for the new configuration
+    // and for the replaced key.
     if (inUse === config && config.retiring !== before) return;
     const leftover = await retire(cloud, inUse, user, before);
     if (leftover) throw new Refusal('upstream', `error deleting old access key: ${leftover}`);

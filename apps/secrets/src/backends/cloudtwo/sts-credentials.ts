@@ -58,7 +58,7 @@ function narrowed({ document, arns }: Filter) {
   };
 }
 
-/** What the trust policy of a role can check. */
+/** The values that the trust policy of a role can check. */
 export interface Trust {
   readonly externalId: string;
   readonly tags: Readonly<Record<string, string>>;

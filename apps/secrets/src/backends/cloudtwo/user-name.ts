@@ -54,7 +54,7 @@ function filled(...[template, type, who, environment]: Parameters<typeof userNam
   }
 }
 
-/** Issuers choose the length of display names; at most this much is used in a name. */
+/** The maximum number of characters of a display name that are used. Issuers may send names of any length. */
 const longestField = 1024;
 
 function fill(

@@ -82,7 +82,7 @@ export const cubbyhole = backend({
       summary: 'Pass-through secret storage to a token-specific cubbyhole.',
       description: 'Any path is allowed. Only the token that wrote a value can read it.',
       spec: 'Cubbyhole',
-      paramDocs: { path: 'Where the pairs lie.' },
+      paramDocs: { path: 'The path of the key-value pairs.' },
       exists: async ({ storage, params, caller }) => {
         requireOwner(caller);
         return (await storage.get(params.path)) !== undefined;

@@ -88,5 +88,5 @@ export const configFields = recordFields({
   password_policy: [string().describe('Password policy of the namespace. Empty: passwords of 20 characters.'), ''],
 });
 
-/** The settings of a connection. */
+/** The settings of a connection that drivers read. */
 export type DatabaseConfig = z.output<typeof connectionFields.input>;

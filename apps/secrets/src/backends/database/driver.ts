@@ -16,13 +16,13 @@ export const limits = { connectMs: 5_000, callMs: 30_000, idleMs: 30_000 } as co
 export interface Driver {
   /** The values of `plugin_name` that select it. */
   readonly plugins: readonly string[];
-  /** Roles must define creation statements, as there is no default. */
+  /** Whether roles must define creation statements, because there is no default. */
   readonly needsCreation: boolean;
   /** The default template of user names, and the longest name. */
   readonly names: { readonly template: string; readonly longest: number };
   /** Checks a configuration without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
-  /** The user and the password that a configuration logs in with. Throws `invalid`. */
+  /** The user and the password of a configuration. Throws `invalid`. */
   login(config: DatabaseConfig): { readonly user: string; readonly password: string };
   /** Default revocation statements that depend on the creation statements. Throws `invalid`. */
   revocationOf?(creation: Statements): Statements;
@@ -86,7 +86,7 @@ export function refuseLimits(config: DatabaseConfig, database: string): void {
     if (config[name] > 0) refuse(`${name} is not supported for ${database}`);
 }
 
-/** Why a call got no response; undefined if the database answered with an error. */
+/** The reason why a call got no response; undefined if the database answered with an error. */
 export function unanswered(error: unknown): string | undefined {
   const { code, message } = error as { code?: unknown; message?: string };
   if (typeof code === 'string' && unansweredCodes.has(code)) return message || code;

@@ -49,7 +49,7 @@ const Stored = staticFields.input.extend({
    */
   tryAtMs: z.number(),
   failures: z.number(),
-  /** The creation of the role is not finished, and none of its passwords is valid yet. */
+  /** True while the creation of the role is not finished and none of its passwords is valid yet. */
   fresh: z.boolean(),
 });
 export type StaticRole = z.output<typeof Stored>;
@@ -74,7 +74,7 @@ export const nextUser = (role: StaticRole): string =>
     ? role.username
     : role.second_username;
 
-/** When a password set at `rotatedAtMs` is due for rotation, in epoch milliseconds. */
+/** The time at which a password that was set at `rotatedAtMs` is due for rotation, in epoch milliseconds. */
 export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, rotatedAtMs: number): number {
   const next = rotation_schedule ? parseCron(rotation_schedule)?.next(rotatedAtMs) : undefined;
   return next ?? rotatedAtMs + rotation_period * 1000;

@@ -157,9 +157,7 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   checkWindow(input);
   if (schedule) {
     if (parseCron(schedule)?.next(0) === undefined) {
-      refuse(
-        `rotation_schedule is not a cron line of five fields, or its time never comes: ${JSON.stringify(schedule)}`,
-      );
+      refuse(`rotation_schedule is not a cron line of five fields, or never becomes due: ${JSON.stringify(schedule)}`);
     }
   } else if (period === 0) refuse('rotation_period is required to create static accounts');
   else if (period < shortestPeriodSeconds) refuse('rotation_period must be 5 seconds or more');

@@ -52,7 +52,7 @@ export const configPath = (organizations: Organizations) =>
         if (leavesInTheClear(base_url)) warn('base_url is not https: tokens are sent in the clear');
         const before = stored as GithubConfig | undefined;
         const moved = before && (before.organization !== settings.organization || before.base_url !== base_url);
-        // An id belongs to its organization: the id of another organization would allow the other's members.
+        // The stored id is not kept for another organization, because it would allow members of the old one.
         const organizationId = moved && sent.organization_id == null ? 0 : settings.organization_id;
         const organization_id =
           organizationId || (await organizations.idOf({ base_url, organization: settings.organization }));

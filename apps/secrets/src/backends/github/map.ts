@@ -11,7 +11,7 @@ type Mappings = Collection<z.output<typeof Mapping>>;
 const teams: Mappings = collection('map/teams/', Mapping);
 const users: Mappings = collection('map/users/', Mapping);
 
-/** The name of a team, and of a user, whose policies all members get. */
+/** The team name and user name whose policies apply to all members. */
 const allMembers = 'default';
 
 /** The policies of a member: of all their teams, of themselves and of all members. */

@@ -18,7 +18,7 @@ export interface Hub {
 const who = 'GitHub';
 const ownAddress = 'https://api.github.com/';
 const pageSize = 100;
-/** At most 10,000 organizations or teams of one user are read. */
+/** The maximum number of pages that are read: 10,000 organizations or teams of one user. */
 const mostPages = 100;
 
 /** Asks GitHub about members of an organization. */

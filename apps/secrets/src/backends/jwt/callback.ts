@@ -67,7 +67,7 @@ export const callbackPath = (provider: OidcProvider) =>
       judges: 'unguessable',
       ...asPage,
       input: Input,
-      responses: { 405: 'The mount takes no codes by form: its `oidc_response_mode` is another.' },
+      responses: { 405: 'The mount accepts no codes by form, because its `oidc_response_mode` is not `form_post`.' },
       async run(call) {
         const { input, storage, nowMs } = call;
         const found = await findVerifier(storage);
@@ -88,7 +88,7 @@ export const callbackPath = (provider: OidcProvider) =>
         if (pending.mode === 'direct') return confirmPage(pending, { state, code: codeByForm, confirmation });
         return page(
           'Signed in at the provider',
-          `Go back to where you began this yourself. It needs this code to finish the login: ${confirmation}`,
+          `If you started this login yourself, return to the program where you started it, and enter this code: ${confirmation}`,
         );
       },
     },
@@ -107,7 +107,7 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
   try {
     const login = await redeem(provider, pending, call);
     await decide(storage, state, nowMs, (one) => ({ next: { ...one, login }, result: true }));
-    return page('Signed in', 'You can close this page: the login goes on where it began.');
+    return page('Signed in', 'You can close this page. The login continues in the program where you started it.');
   } catch (error) {
     await decide(storage, state, nowMs, () => ({ next: undefined, result: true }));
     if (!isRefusal(error)) throw error;
@@ -119,7 +119,7 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
 function take(pending: PendingLogin, { code, confirmation = '', error }: CallbackInput) {
   const { mode, taken } = pending;
   if (taken || mode === 'device') return { next: pending, result: undefined };
-  // A caller that only knows the state may have sent another person to the provider: that person's browser has the
+  // A caller that only knows the state may have sent another person to the provider. Only that person's browser has the
   // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };

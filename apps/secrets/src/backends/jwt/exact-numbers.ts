@@ -5,7 +5,7 @@ const mostDigits = 64;
 
 /**
  * A JSON value in which only equal numbers have the same text. A number becomes a double if that is exact. Other whole
- * numbers keep all their digits. Other fractions stay `ExactNumber`, which equals no value.
+ * numbers keep all their digits. All other fractions stay `ExactNumber`, which is equal to no other value.
  */
 export function comparable(value: unknown): unknown {
   if (value instanceof ExactNumber) return numberOf(value);

@@ -15,8 +15,8 @@ interface ExpectedIdToken {
 }
 
 /**
- * What a provider reports about the user who signed in: the claims of a verified ID token, and the userinfo. Throws
- * `invalid` for a token that is for another client or request, and `upstream` if the provider is unavailable.
+ * A provider's data about the user who signed in: the claims of a verified ID token, and the userinfo. Throws `invalid`
+ * for a token that is for another client or request, and `upstream` if the provider is unavailable.
  */
 export async function claimsOf(
   provider: OidcProvider,

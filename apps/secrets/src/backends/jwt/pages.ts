@@ -24,8 +24,8 @@ export function confirmPage(pending: PendingLogin, fields: Readonly<Record<strin
   const from = escaped(pending.address);
   return html(
     'Is this login yours?',
-    `<p>Someone at ${from} is signing in with the role ${role}. Go on only if you began this yourself.</p>
-<form method="get">${hidden.join('')}<button type="submit">It is mine: sign in</button></form>`,
+    `<p>Someone at ${from} is signing in with the role ${role}. Continue only if you started this login yourself.</p>
+<form method="get">${hidden.join('')}<button type="submit">Yes, sign in</button></form>`,
   );
 }
 

@@ -21,13 +21,15 @@ export interface PendingLogin {
   readonly address: string;
   /** The provider's form response; only the browser that delivered it has `proof`. */
   readonly byForm?: { readonly code: string; readonly proof: string };
-  /** The code is being redeemed, or was. */
+  /** Whether the code was redeemed or is being redeemed. */
   readonly taken?: boolean;
-  /** The result, if another call fetches it. */
+  /** The result, stored for another call that will fetch it. */
   readonly login?: Login;
 }
 
-/** A login in its slot. The slots of a mount are limited: otherwise strangers could fill the database. */
+/**
+ * A login in its slot. The number of slots of a mount is limited, because strangers could otherwise fill the database.
+ */
 interface StoredLogin {
   readonly digest: string;
   readonly endsAt: number;
@@ -38,8 +40,8 @@ const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
 /**
- * How many slots are tried for a free one. If no slot is free, the network that has most of these slots loses a login,
- * so a network that floods the mount only loses its own logins.
+ * The number of slots that are tried. If none of them is free, a login of the network that has the most of them is
+ * dropped. So a network that floods the mount only loses its own logins.
  */
 const looks = 8;
 /**
@@ -90,7 +92,7 @@ export async function decide<T>(
   nowMs: number,
   judge: (pending: PendingLogin) => { next: PendingLogin | undefined; result: T },
 ): Promise<T | undefined> {
-  // A namespace in the state is for the page that sent the person here.
+  // The namespace in the state is only for the page that redirected the user here.
   const state = sent.replace(/,ns=.*$/s, '');
   if (!stateForm.test(state)) return undefined;
   const key = placeOf(state);
@@ -109,7 +111,7 @@ export async function decide<T>(
 export const isBearer = ({ byForm }: PendingLogin, sent: string): boolean =>
   byForm !== undefined && equalSecrets(byForm.proof, sent);
 
-/** Whether the caller that ends a login is its initiator. */
+/** Whether the caller that finishes a login is the one that started it. */
 export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean {
   return clientNonce === '' || equalSecrets(clientNonce, sent);
 }

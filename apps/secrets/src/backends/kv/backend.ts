@@ -17,7 +17,7 @@ export const kvTwo = backend({
   expiring: 'secrets',
   summary: 'key/value secret storage with versions',
   elsewhere:
-    'Invalid path for a versioned K/V secrets engine: secrets are below data/, what is known of them below metadata/. On a command line, use kv get, put, list or delete.',
+    'Invalid path for a versioned K/V secrets engine: secrets are below data/, and their metadata is below metadata/. On a command line, use kv get, put, list or delete.',
   paths: [configPath, dataPath, ...versionPaths, metadataPath, detailedMetadataPath, subkeysPath, ...relocationPaths],
 });
 
@@ -29,7 +29,7 @@ export const kvOne = backend({
   paths: [
     path(':path*', {
       summary: 'Pass-through secret storage to the storage backend.',
-      paramDocs: { path: 'Where the pairs lie.' },
+      paramDocs: { path: 'The path of the key-value pairs.' },
       exists: async ({ storage, params }) => (await storage.get(params.path)) !== undefined,
       read: {
         summary: 'Read the key-value pairs at a path.',

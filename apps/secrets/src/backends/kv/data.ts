@@ -52,12 +52,12 @@ const versionOutput = z.looseObject({
 /** The values of secrets: read, write a new version, patch, and soft-delete. */
 export const dataPath = path('data/:path*', {
   summary: 'The versions of a secret.',
-  paramDocs: { path: 'Where the secret lies.' },
+  paramDocs: { path: 'The path of the secret.' },
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {
     summary: 'Read a version of a secret.',
     operationId: 'read',
-    responses: { 404: 'There is no such secret; for a deleted version the body holds its metadata.' },
+    responses: { 404: 'The secret does not exist. If the version was deleted, the body contains its metadata.' },
     input: ReadInput,
     output: z.object({ data: z.looseObject({}).nullable(), metadata: versionOutput }),
     run: (call) => readVersion(call),
@@ -73,7 +73,7 @@ export const dataPath = path('data/:path*', {
   patch: {
     summary: 'Patch the newest version of a secret; creates a new version.',
     operationId: 'patch',
-    responses: { 404: 'There is no such secret; for a deleted newest version the body holds its metadata.' },
+    responses: { 404: 'The secret does not exist. If the newest version was deleted, the body contains its metadata.' },
     input: WriteInput,
     output: versionOutput,
     freeform: true,

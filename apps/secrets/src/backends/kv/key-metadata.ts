@@ -3,7 +3,7 @@ import type { Soon } from '../../sdk/soon';
 import type { Page, Storage } from '../../sdk/storage';
 import type { KvConfig } from './config';
 
-/** Who wrote a version. */
+/** The author of a version. */
 export interface Author {
   readonly displayName: string;
   /** Empty for a token without an entity. */
@@ -45,7 +45,7 @@ const parseKey = JSON.parse as (text: string) => KeyMetadata;
 export const findKey = (storage: Storage, path: string): Soon<KeyMetadata | undefined> =>
   storage.read(prefix + path, parseKey);
 
-/** The metadata of several secrets directly in or below a folder, without secrets that were deleted in between. */
+/** The metadata of secrets directly in or below a folder. Secrets that were deleted in the meantime are omitted. */
 export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {
   const texts = await storage.getMany(names.map((name) => prefix + folder + name));
   const found = new Map<string, KeyMetadata>();
@@ -140,7 +140,7 @@ export function withNextVersion(
   const version = key.currentVersion + 1;
   const after = key.deleteAfterSeconds || config.delete_version_after;
   const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
-  // At least the written version is kept, even if an old setting is 0.
+  // The version that is being written is always kept, even if an old setting is 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
   // The names of the versions are numbers, so they are in ascending order.
   const numbers = Object.keys(key.versions);

@@ -40,7 +40,7 @@ const longest = { keys: 64, name: 128, value: 512 };
 /** The metadata of secrets, and their removal with all versions. */
 export const metadataPath = path('metadata/:path*', {
   summary: 'The metadata of a secret.',
-  paramDocs: { path: 'Where the secret lies.' },
+  paramDocs: { path: 'The path of the secret.' },
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {
     summary: 'Read the metadata of a secret.',
@@ -181,7 +181,7 @@ export const subkeysPath = path('subkeys/:path*', {
   read: {
     summary: 'Read the keys of a secret.',
     operationId: 'read-subkeys',
-    responses: { 404: 'There is no such secret; for a deleted version the body holds its metadata.' },
+    responses: { 404: 'The secret does not exist. If the version was deleted, the body contains its metadata.' },
     input: SubkeysInput,
     output: z.object({ subkeys: z.looseObject({}).nullable(), metadata: z.looseObject({}) }),
     async run(call) {

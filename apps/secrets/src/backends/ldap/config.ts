@@ -108,7 +108,8 @@ export const configPath = path('config', {
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...publicFields } = (await config.find(storage)) ?? defaults;
-      // Existing clients expect 204 for the write, and treat a body as a failure, so the read has the warnings.
+      // The warnings are in the response to the read. Existing clients expect 204 for the write, and treat a body as a
+      // failure.
       if (isInTheClear(publicFields)) warn('passwords are sent in the clear: use ldaps:// or starttls');
       return data({ ...publicFields, ...showTokenParams(publicFields) });
     },

@@ -50,7 +50,7 @@ export class DirectoryConnection {
       return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }), 'connect');
     };
     const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
-      // This is a call by StartTLS, which uses the existing socket.
+      // StartTLS calls the function in this way. It uses the existing socket.
       if (args.length === 1) {
         this.socket?.removeAllListeners('data');
         return this.watch(tls.connect(args[0]), 'secureConnect');
@@ -75,7 +75,7 @@ export class DirectoryConnection {
     return this.closed;
   }
 
-  /** Connects, unless the first operation does that. */
+  /** Connects, unless the first operation will connect. */
   async begin(): Promise<void> {
     if (this.startsTls) await this.run((client) => client.startTLS(this.tlsOptions));
   }
@@ -112,7 +112,7 @@ export class DirectoryConnection {
       this.hangUp(new Error('the answer is larger than 8 MiB'));
       socket.destroy();
     };
-    // The library starts to listen at the same event.
+    // This waits for the event at which the library itself begins to listen.
     socket.once(ready, () => socket.on('data', count));
     return socket.once('close', () => {
       this.closed = true;

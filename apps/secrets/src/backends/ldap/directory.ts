@@ -80,8 +80,8 @@ export class Directory {
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
-    // Connections with another password have another identity. Connections of anonymous searches are not kept, because
-    // they would still be bound as their last user.
+    // The password is part of the key, because a connection keeps the identity of its bind. Connections of anonymous
+    // searches are not kept, because they stay bound as their last user.
     const key = canLookUp(config)
       ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
       : undefined;
@@ -206,8 +206,7 @@ async function binds(client: Client, name: string, password: string): Promise<bo
     return true;
   } catch (error) {
     if (error instanceof InvalidCredentialsError) return false;
-    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes are not about the
-    // person.
+    // A refused bind is about the user (no such entry, not allowed, locked), except for "busy" and similar codes.
     if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
     throw error;
   }
@@ -235,8 +234,9 @@ async function personOf(
 }
 
 /**
- * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name. In this
- * case the stored name is used, because otherwise each spelling would be a different user.
+ * The name that the user typed, as an alias. A directory that ignores accents and width accepts many spellings of a
+ * name. If the typed name is such a spelling, the stored name is used, because otherwise each spelling would be a
+ * different user.
  */
 function typedAlias(username: string, onRecord: string): string {
   const isOneSpelling = username.toLowerCase() === onRecord.toLowerCase();

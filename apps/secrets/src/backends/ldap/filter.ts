@@ -10,8 +10,8 @@ export function filterText(text: string): string {
 }
 
 /**
- * A name as directories compare it: without case, accents, width, blanks and invisible characters. Two users may have
- * the same name in this form, so this form is used only to count wrong passwords.
+ * A name in the form in which directories compare names: without case, accents, width, blanks and invisible characters.
+ * Two users may have the same name in this form, so this form is used only to count wrong passwords.
  */
 export const foldedName = (name: string): string =>
   // `ß` has no single capital letter: only the two steps together fold it.

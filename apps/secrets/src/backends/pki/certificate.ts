@@ -102,7 +102,7 @@ function verifies(x509: X509Certificate, key: KeyObject): boolean {
 /** The key identifier of a public key (RFC 5280, 4.2.1.2). */
 export function keyIdOf(spki: Buffer): Buffer {
   const { rest: bits } = contentOf(contentOf(spki).content);
-  // The first byte says that no bits are unused.
+  // The first byte is the number of unused bits, which is zero.
   return createHash('sha1').update(contentOf(bits).content.subarray(1)).digest();
 }
 

@@ -20,7 +20,7 @@ export const crlFields = recordFields({
   auto_rebuild: [bool().describe('Rebuild CRLs on a schedule, not at every revocation.'), false],
   auto_rebuild_grace_period: [
     keptDuration('given auto_rebuild_grace_period could not be decoded').describe(
-      'How long before the expiry of a CRL the next one is built.',
+      'The next CRL is built this long before the expiry of the current one.',
     ),
     '12h',
   ],

@@ -37,7 +37,7 @@ export function readRequest(text: string): ReadRequest {
   const extensions = info.attributes?.find(({ type: id }) => id === extensionRequest)?.values[0];
   try {
     const list = extensions ? [...AsnConvert.parse(extensions, Extensions)] : [];
-    if (new Set(list.map(({ extnID }) => extnID)).size !== list.length) refuse('csr has an extension twice');
+    if (new Set(list.map(({ extnID }) => extnID)).size !== list.length) refuse('csr contains the same extension twice');
     const { subject } = info;
     return { subject, extensions: list, names: namesIn(list), publicKey: publicDer(key), keyType: type, keyBits: bits };
   } catch (error) {

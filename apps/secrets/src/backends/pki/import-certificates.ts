@@ -87,7 +87,7 @@ export const importCertificatesPath = path('certs/import', {
         const { authority, serial, revokedAtMs } = one;
         if (revokedAtMs !== undefined) revoked.set(authority, { serial, seconds: Math.floor(revokedAtMs / 1000) });
       }
-      // A CRL that includes the last certificate includes all of them.
+      // Only the last certificate of each CA is passed on, because a CRL that includes it includes the others.
       for (const [authority, last] of revoked) await listRevocation(storage, nowMs, authority, last);
       return data({ imported, existing: imports.length - imported });
     },

@@ -28,7 +28,7 @@ const pemOfIssuer = (issuer: Issuer): string => certificatePem(Buffer.from(issue
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 
-/** An issuer as responses show it. */
+/** An issuer in the form of responses. */
 export function showIssuer(ca: Ca, issuer: Issuer) {
   const { revokedAtMs, certificate, ...shown } = issuer;
   return {

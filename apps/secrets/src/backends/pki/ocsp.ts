@@ -32,7 +32,7 @@ interface KeptAnswer {
   readonly der: Buffer;
 }
 
-// Revocation replaces the certificate object on every node, so that this cache misses.
+// A revocation replaces the certificate object on every node, so the old entry of this cache is no longer found.
 const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
 
 /** A parsed request, and the issuer that answers it. */

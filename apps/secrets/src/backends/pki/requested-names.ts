@@ -42,7 +42,7 @@ export function requestedNames(
   // The role may allow any common name. A common name that is not a host or email is not a SAN.
   const ofCommonName = sortedNames(inSans, () => {});
   const asNames = sortedNames(fromCsr ? [] : (request.alt_names ?? []), (name) =>
-    warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),
+    warn(`alt_names: ${JSON.stringify(name)} is neither a host name nor an email address, and was left out`),
   );
   const dns = unique([...(fromCsr?.dns ?? []), ...ofCommonName.dns, ...asNames.dns]);
   const emails = unique([...(fromCsr?.emails ?? []), ...ofCommonName.emails, ...asNames.emails]);

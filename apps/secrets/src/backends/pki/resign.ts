@@ -129,7 +129,7 @@ async function signerOfLists(storage: Storage, ref: string): Promise<Issuer> {
 
 const output = z.object({ crl: z.string() });
 
-/** Signs CRLs of the caller's content; they are not stored. */
+/** Signs CRLs with content from the caller. These CRLs are not stored. */
 export const resignPaths = [
   path('issuer/:ref/resign-crls', {
     summary: 'Combines CRLs of an issuer.',

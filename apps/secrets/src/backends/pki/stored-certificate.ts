@@ -57,7 +57,7 @@ export function forgetCertificate(storage: Storage, serial: string, { notAfterMs
 /** Serial numbers of the stored certificates. */
 export const listCertificates = (storage: Storage, page?: Page): Promise<string[]> => storage.list(prefix, page);
 
-/** A page of serial numbers in order of expiry, and where the next page begins. */
+/** A page of serial numbers in order of expiry, and the position at which the next page begins. */
 export async function listByEnd(storage: Storage, page: Page) {
   const keys = await storage.list(endFolder, page);
   return keys.map((key) => {

@@ -9,7 +9,7 @@ const daySeconds = 24 * 3600;
 const rows = {
   tidy_cert_store: [bool().describe('Remove stored certificates that have expired and are not revoked.'), false],
   tidy_revoked_certs: [bool().describe('Remove expired revoked certificates, also from CRLs.'), false],
-  tidy_invalid_certs: [bool().describe('Has no effect: all stored values can be read.'), false],
+  tidy_invalid_certs: [bool().describe('Has no effect, because there are no unreadable values.'), false],
   tidy_revoked_cert_issuer_associations: [
     bool().describe('For certificates revoked before their issuers were imported: find these issuers.'),
     false,

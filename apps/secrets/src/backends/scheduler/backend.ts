@@ -26,7 +26,7 @@ export const scheduler = (outside: Scheduler): Backend =>
       },
     },
     undo: {
-      // The call may have failed before its response arrived, so the token can only be found by its unique name.
+      // The response may never have arrived, so the token can only be found by its unique name.
       async token(undo, { storage }) {
         const client = outside.client(await accessInForce(storage, outside.defaults));
         for (const accessor of await client.accessorsNamed(String(undo.name))) await client.deleteToken(accessor);

@@ -25,7 +25,8 @@ export const credsPath = (scheduler: Scheduler) =>
           scheduler.missingPolicies(access, role.policies),
           scheduler.nameLimit(access),
         ]);
-        if (absent === undefined) warn('the scheduler could not be asked whether the policies of the role exist');
+        if (absent === undefined)
+          warn('it could not be checked whether the policies of the role exist in the scheduler');
         else if (absent.length > 0) {
           throw new Refusal(
             'invalid',

@@ -42,12 +42,12 @@ export class SchedulerRefused extends Error {
 const answerLimitBytes = 32 * 1024 * 1024;
 const attempts = 3;
 const longestPauseMs = 5_000;
-/** How long a scheduler is not called after it throttles us without saying for how long. */
+/** How long a scheduler is not called after it throttles us without naming a time. */
 const throttledRestMs = 10_000;
 /** The maximum length of an error message, because some proxies respond with whole pages. */
 const longestText = 500;
 const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
-/** The statuses of a proxy without its scheduler. */
+/** The statuses with which a proxy answers if its scheduler is unavailable. */
 const proxyStatuses = new Set([502, 503, 504]);
 
 /** The dependencies of a scheduler client. All clients of a scheduler share its circuit. */

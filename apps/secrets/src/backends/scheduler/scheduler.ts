@@ -59,8 +59,8 @@ export class Scheduler {
   }
 
   /**
-   * Await this where many callers may continue at the same time, for example after a response that all of them waited
-   * for.
+   * Await this where many callers may continue at the same time, for example after they all waited for the same
+   * response.
    */
   turn(): Promise<void> | undefined {
     return this.throttle.take();

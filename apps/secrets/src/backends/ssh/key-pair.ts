@@ -39,7 +39,7 @@ export function readPrivateKey(pem: string): KeyObject {
     const isAllowed = type === 'ec' ? [...curves.values()].includes(details?.namedCurve ?? '') : type === 'ed25519';
     if (isAllowed || (type === 'rsa' && (details?.modulusLength ?? 0) >= 2048)) return key;
   } catch {
-    // Don't quote the library's message: it may contain parts of the key.
+    // The library's message is not quoted, because it may contain parts of the key.
   }
   refuse(
     'could not parse private_key provided value: it must be an unencrypted key of RSA with 2048 bits or more, of ECDSA, or of Ed25519',

@@ -12,7 +12,7 @@ import { checkVisible } from './principals';
 import { listed, roles, type SshRole } from './role';
 import { zeroAddressRoles } from './zero-address';
 
-/** What a one-time password allows, stored under its hash. */
+/** The data of a one-time password, stored under its hash. */
 interface KeptPassword {
   readonly ip: string;
   readonly username: string;

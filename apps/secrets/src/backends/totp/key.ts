@@ -23,7 +23,10 @@ const spentAt = (name: string): string => `spent/${name}`;
 const parseKey = JSON.parse as (text: string) => TotpKey;
 const parseSpent = JSON.parse as (text: string) => SpentCodes;
 
-/** For how many periods a used code is remembered after it expires, because the clocks of nodes differ. */
+/**
+ * The number of periods for which a used code is remembered after it expires. It is more than zero because the clocks
+ * of nodes differ.
+ */
 const periodsKept = 10;
 
 /** Key names, sorted by bytes. */

@@ -72,8 +72,8 @@ export const partialFailureCode = int()
 
 /** Response statuses of batches. */
 export const partialFailureResponses = {
-  207: 'Some items of a batch failed, where partial_failure_response_code asks for this status.',
-  400: 'The request was refused, or items of a batch failed: then each says why.',
+  207: 'Some items of a batch failed, and partial_failure_response_code requests this status.',
+  400: 'The request was refused, or items of a batch failed. In the second case, each failed item has an error.',
 };
 
 /** Refuses a batch in which only some of the items have a context. */
@@ -84,7 +84,7 @@ export function checkContexts(items: readonly Item[]): void {
   }
 }
 
-/** How long a batch works before it yields to other requests. */
+/** A batch yields to other requests after this time. */
 const turnMs = 5;
 
 type Result = Readonly<Record<string, unknown>>;

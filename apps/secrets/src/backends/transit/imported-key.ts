@@ -47,7 +47,7 @@ export function checkPair(type: KeyType, key: KeyObject): KeyObject {
 
 function belongTogether(key: KeyObject): boolean {
   const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256';
-  const text = Buffer.from('do both halves belong together?');
+  const text = Buffer.from('a message to compare both halves of a key pair');
   try {
     return verify(hash, text, createPublicKey(key as never), sign(hash, text, key));
   } catch {

@@ -15,7 +15,7 @@ export interface KeyVersion {
   readonly certificates?: readonly string[];
 }
 
-/** A recorded time with the latest version at that time. */
+/** A time, with the latest version of the key at that time. */
 interface KeyMoment {
   readonly time: string;
   readonly version: number;

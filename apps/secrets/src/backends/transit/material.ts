@@ -90,8 +90,8 @@ export class Material {
   }
 
   /**
-   * HKDF with SHA-256 and without salt (RFC 5869); for an Ed25519 key, of both halves. The extracted key is cached.
-   * `hkdfSync` refuses contexts above 1,024 bytes, which clients send.
+   * HKDF with SHA-256 and without salt (RFC 5869). For an Ed25519 key, the input is both halves. The extracted key is
+   * cached. `hkdfSync` refuses contexts above 1,024 bytes, which clients send.
    */
   derive(context: Buffer, bytes: number): Buffer {
     this.extracted ??= createSecretKey(createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest());
@@ -135,7 +135,7 @@ async function importOaep({ key, publicKey }: KeyVersion) {
 
 const materials = new WeakMap<KeyVersion, Material>();
 
-/** The material of a version; its number must be checked before. */
+/** The material of a version. The caller must have checked its number. */
 export const materialOf = (key: TransitKey, number: number): Material =>
   materialOfVersion(key.type, key.versions[number] ?? refuse(tooOld));
 

@@ -28,7 +28,7 @@ const nonce = string()
   .describe('Random string that the client sends in both steps, so that no other client can finish its login.');
 const credential = object()
   .optional()
-  .describe('What `navigator.credentials` returned, as JSON (`PublicKeyCredential.toJSON`).');
+  .describe('The result of `navigator.credentials`, as JSON (`PublicKeyCredential.toJSON`).');
 const optionsOutput = z.looseObject({ challenge: z.string().describe('Random bytes in base64url.') });
 const listOutput = z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.looseObject({})) });
 
@@ -280,7 +280,9 @@ const handleOf = (mountUuid: string, username: string): Buffer =>
     .update(JSON.stringify([mountUuid, username]))
     .digest();
 
-/** A temporary key that is not stored, because no response can be valid before the first registration. */
+/**
+ * A temporary key that is not stored. It is sufficient, because no response can be valid before the first registration.
+ */
 const newKey = async (_storage: Storage) => ({ key: randomBytes(32).toString('base64') });
 
 const keepNewKey = (storage: Storage) =>

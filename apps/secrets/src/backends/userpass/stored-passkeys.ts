@@ -26,8 +26,8 @@ export const holders = collection('passkeys/holder/', z.object({ username: z.str
 export const holderOf = (credentialId: string): string => createHash('sha256').update(credentialId).digest('hex');
 
 /**
- * Changes a user and their new passkeys on one node at a time. Otherwise a passkey registered on one node while its
- * user is deleted on another could belong to a later user with the same name.
+ * Changes a user and their new passkeys on one node at a time. Otherwise one node could register a passkey while
+ * another deletes the user, and the passkey would belong to a later user with the same name.
  */
 export const inTurnOf = <T>(storage: Storage, username: string, run: (tx: Storage) => Promise<T>): Promise<T> =>
   storage.transaction(`user/${username}`, run, true);

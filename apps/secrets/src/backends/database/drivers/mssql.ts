@@ -30,7 +30,7 @@ export const mssql: Driver = {
 };
 
 const dialect = { backslashes: false, dollars: false, backticks: false, brackets: true };
-/** How often it is checked whether killed sessions have ended, and the pause between the checks. */
+/** The number of checks whether killed sessions have ended, and the pause between two checks. */
 const looks = 10;
 const lookMs = 200;
 
@@ -251,7 +251,7 @@ async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): P
   });
   if (needsTls) {
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
-    // Replaced only after connecting, because connecting would restore the socket's own `write`.
+    // `write` is replaced only after connecting, because connecting restores the socket's own `write`.
     socket.write = (chunk: Uint8Array | string, ...rest: unknown[]) => {
       if (chunk[0] !== LOGIN) return write(chunk, ...rest);
       socket.destroy(

@@ -20,7 +20,7 @@ const { connectMs, callMs, idleMs } = limits;
 
 const mostTries = 50;
 
-/** Whether the statement conflicted with a concurrent one on the same role or table, such as a grant. */
+/** Whether the statement conflicted with another statement on the same role or table, such as a grant. */
 function wasInTheWay(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
   return code === '40001' || code === '40P01' || (code === 'XX000' && message === 'tuple concurrently updated');

@@ -94,10 +94,10 @@ export const newAccount = byKey('Create an account for a key.', 'write-acme-new-
 
 /** Shows or changes the account that signed the request. */
 export const ownAccount = byAccount(
-  'Read, change or deactivate the account that asks.',
+  'Read, change or deactivate the account that signed the request.',
   'write-acme-account-kid',
   async ({ call, directory, account, payload }) => {
-    if (call.params.id !== account.id) fail('unauthorized', 'this is another account');
+    if (call.params.id !== account.id) fail('unauthorized', 'the request must be signed by this account');
     if (!payload) return shown(directory, account);
     const { status } = payload;
     if (status !== undefined && status !== 'valid' && status !== 'deactivated') {
@@ -114,7 +114,7 @@ export const ownAccount = byAccount(
 
 /** Replaces the key of an account (RFC 8555, 7.3.5); both keys sign the request. */
 export const changeKey = byAccount(
-  'Give the account that asks another key.',
+  'Replace the key of the account that signed the request.',
   'write-acme-key-change',
   async ({ call, directory, account, payload, url, thumbprint }: AccountRequest) => {
     const { prefix, base } = directory;
@@ -122,7 +122,7 @@ export const changeKey = byAccount(
     const inner = readJws(payload, 'the payload');
     if (inner.header.url !== url) fail('malformed', 'the payload was signed for another address');
     if (inner.header.nonce !== undefined || inner.header.kid !== undefined) {
-      fail('malformed', 'the header of the payload has jwk, and neither nonce nor kid');
+      fail('malformed', 'the header of the payload must have jwk, and neither nonce nor kid');
     }
     const { jwk, key } = readJwk(inner.header.jwk);
     verifyJws(inner, key, 'the payload');

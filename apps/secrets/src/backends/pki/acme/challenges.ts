@@ -39,7 +39,7 @@ async function requireAuthorization({ call, account }: AccountRequest): Promise<
 
 /** Shows or deactivates an authorization. */
 export const ownAuthorization = byAccount(
-  'Read or give up an authorization.',
+  'Read or deactivate an authorization.',
   'write-acme-authorization-auth-id',
   async (request) => {
     const { call, payload } = request;
@@ -60,7 +60,7 @@ export const ownAuthorization = byAccount(
 /** Shows a challenge; a payload asks the server to validate it. */
 export const ownChallenge = (validations: Validations) =>
   byAccount(
-    'Read a challenge, or say that it is ready.',
+    'Read a challenge, or request its validation.',
     'write-acme-challenge-auth-id-challenge-type',
     async (request) => {
       const { call, payload, directory } = request;

@@ -131,8 +131,8 @@ export const listOrders = byAccount('List the orders of the account.', 'write-ac
 });
 
 /**
- * Issues the certificate of an order. Check, signature and storage are one transaction: only one of two concurrent
- * requests issues it, and after a crash the order is still ready.
+ * Issues the certificate of an order. The check, the signature and the storage are one transaction. So only one of two
+ * concurrent requests issues it, and after a crash the order is still ready.
  */
 export const finalizeOrder = byAccount(
   'Issue the certificate of an order.',

@@ -44,7 +44,10 @@ const nonce = operation<AcmeParams>({
     inDirectory(call as unknown as AcmeCall, async () => ({ status: call.headOnly ? 200 : 204, body: '' })),
 });
 
-const making = <T extends object>(post: T) => ({ ...post, responses: { ...problems.responses, 201: 'It was made.' } });
+const making = <T extends object>(post: T) => ({
+  ...post,
+  responses: { ...problems.responses, 201: 'The nonce was created.' },
+});
 
 /** ACME (RFC 8555), in the directories of the mount, its roles and its issuers. */
 export function acmePaths(validations: Validations) {

@@ -40,7 +40,7 @@ const codeOf = (error: unknown): string => {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? message;
 };
-const closed = 'the address is private, and challenges may not lead there: see SECRETS_ACME_NETWORKS';
+const closed = 'the address is private, and challenges may not reach it: see SECRETS_ACME_NETWORKS';
 
 /** Validates challenges. Connects to private addresses only in networks that a setting lists. */
 export class Probe {
@@ -68,8 +68,7 @@ export class Probe {
       `http://${hostOf(identifier)}${httpPort === 80 ? '' : `:${httpPort}`}/.well-known/acme-challenge/${token}`,
     );
     for (let hop = 0; hop <= mostRedirects; hop++) {
-      if (!this.mayBeAsked(url))
-        return problemText('connection', `${url.origin}: not a port that challenges may lead to`);
+      if (!this.mayBeAsked(url)) return problemText('connection', `${url.origin}: challenges may not use this port`);
       const remainingMs = Math.ceil(until - performance.now());
       if (remainingMs <= 0) return problemText('connection', `${identifier.value}: no answer in time`);
       let answer: Awaited<ReturnType<typeof outsideCall>>;
@@ -90,7 +89,7 @@ export class Probe {
       if (status !== 200) return problemText('unauthorized', `${url.host} answered ${status}`);
       // Other content is not quoted in the message, because it may belong to someone else.
       if (bytes.toString('latin1').trimEnd() === keyAuthorization) return undefined;
-      return problemText('unauthorized', `${url.host} answered something else than the key authorization`);
+      return problemText('unauthorized', `the answer of ${url.host} is not the key authorization`);
     }
     return problemText('connection', `${identifier.value}: more than ${mostRedirects} redirects`);
   }
@@ -112,7 +111,10 @@ export class Probe {
     }
     const expected = digest.toString('base64url');
     if (records.some((parts) => parts.join('') === expected)) return undefined;
-    return problemText('unauthorized', `${name}: none of its ${records.length} TXT records is that of the challenge`);
+    return problemText(
+      'unauthorized',
+      `${name}: none of its ${records.length} TXT records contains the value of the challenge`,
+    );
   }
 
   private byTls({ digest, resolver, identifier }: Look): Promise<ProblemText | undefined> {
@@ -142,7 +144,7 @@ export class Probe {
           end(
             provesTls(raw, identifier, digest)
               ? undefined
-              : problemText('unauthorized', `${value} showed another certificate than that of the challenge`),
+              : problemText('unauthorized', `the certificate of ${value} is not the one of the challenge`),
           );
         });
       } catch (error) {

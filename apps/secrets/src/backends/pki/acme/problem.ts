@@ -34,9 +34,9 @@ export type ProblemKind = keyof typeof statuses;
 export const problems = {
   refusalMedia: 'application/problem+json',
   responses: {
-    401: 'The account, its key or its order is not what this needs.',
-    409: 'It is there already, or replaced already.',
-    500: 'The mount is not set up for ACME.',
+    401: 'The account, its key or its order does not allow this request.',
+    409: 'The object already exists, or was already replaced.',
+    500: 'The mount is not configured for ACME.',
   },
 } as const;
 

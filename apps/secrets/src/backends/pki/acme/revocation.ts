@@ -32,7 +32,7 @@ export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-r
       (issuance.account === account.id || (await hasProvenAll(storage, account.id, issuance.order, nowMs)))
     : publicDer(read.publicKey).equals(publicDer(key));
   if (!isOwn) fail('unauthorized', 'the request must be signed by the account or the key of the certificate');
-  if (stored.revokedAtMs !== undefined) fail('alreadyRevoked', 'the certificate is revoked already');
+  if (stored.revokedAtMs !== undefined) fail('alreadyRevoked', 'the certificate is already revoked');
   const { revokedAtMs } = await revokeKept(storage, nowMs, read.serial);
   if (revokedAtMs === undefined) fail('malformed', 'the certificate has expired');
   return { body: '' };

@@ -73,7 +73,7 @@ async function open(call: AcmeCall, directory: Directory, by: 'account' | 'key' 
   const jws = readJws(parseObject(sent, 'the body'));
   const { header } = jws;
   const url = `${await baseOf(storage)}/${call.path}`;
-  if (header.url !== url) fail('unauthorized', `the body was signed for another URL than ${url}`);
+  if (header.url !== url) fail('unauthorized', `the body was not signed for the URL ${url}`);
   const nonce = await readNonce(storage, header.nonce, nowMs);
   if ((header.kid === undefined) === (header.jwk === undefined)) fail('malformed', 'the header needs kid or jwk');
   const signedBy = header.kid === undefined ? 'key' : 'account';

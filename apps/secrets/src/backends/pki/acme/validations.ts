@@ -25,7 +25,10 @@ const perTick = 200;
 
 const processing = ({ challenges }: Authorization) => challenges.find(({ status }) => status === 'processing');
 
-/** The authorization with its challenge after an attempt; schedules the next attempt if there is one. */
+/**
+ * Stores the result of an attempt in the authorization, and schedules the next attempt if there is one. Returns the
+ * changed authorization.
+ */
 function withChallenge(tx: Storage, one: Authorization, before: Challenge, after: Challenge): Authorization {
   if (before.dueAtMs !== undefined) tx.delete(dueKey(before.dueAtMs, one.id));
   if (after.dueAtMs !== undefined) tx.put(dueKey(after.dueAtMs, one.id), 'true');
