@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './service';
 
-/** A node that has not recovered by then is rebuilt, as its operator would do. */
+/** A node that has not recovered after this time is rebuilt, as its operator would do. */
 const REBUILD_MS = 40_000;
 const READY_MS = 180_000;
 
@@ -45,7 +45,7 @@ interface Node {
   patroni: ChildProcess | undefined;
 }
 
-/** As a user who may run PostgreSQL: it refuses to run as root. */
+/** Runs PostgreSQL as another user, because it refuses to run as root. */
 function owner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));

@@ -16,7 +16,7 @@ what was lost, what is stuck, and how long writes or reads failed. Every second 
 PostgreSQL. All files are in FOLDER, which is kept when it is named. Needs patroni, haproxy, etcd and PostgreSQL 15, and a build.`;
 
 const leaseSeconds = 45;
-/** How late due leases and tokens may end, even after failovers. */
+/** How long after their expiry leases and tokens may end, even after failovers. */
 const graceSeconds = 20;
 const writersOfEach = 2;
 
@@ -262,7 +262,7 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   return lost.length + stuck.length + results.wrong.length + remaining === 0 && slowest(rounds) <= 10_000;
 }
 
-/** The fault of a lock: it differs from the last acknowledged state, or can be neither taken nor released. */
+/** The fault of a lock: its state differs from the last acknowledged one, or it can be neither taken nor released. */
 async function stuckLock(results: CallResults, { id, state }: Locker): Promise<string[]> {
   const at = `/api/v2/workspaces/${id}`;
   const shown = async () =>

@@ -20,7 +20,7 @@ export interface Load {
   body?: string;
 }
 
-/** A load generator. `start` is the first number for `{n}`. Throws when an answer is not a success. */
+/** A load generator. `start` is the first number for `{n}`. Throws if an answer is not a success. */
 export interface Generator {
   readonly name: string;
   run(url: string, load: Load, connections: number, seconds: number, start: number): Promise<Figures>;

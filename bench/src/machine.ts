@@ -72,6 +72,6 @@ export function requireIdleMachine(ms = 1000): void {
   const share = (user + system) / 1000 / (performance.now() - begin);
   if (share >= enough) return;
   throw new Error(
-    `this machine gives a program ${Math.round(share * 100)} % of a core: figures would say nothing; --busy takes them all the same`,
+    `this machine gives a program ${Math.round(share * 100)} % of a core, so figures would be meaningless; --busy measures anyway`,
   );
 }

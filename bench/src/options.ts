@@ -23,7 +23,7 @@ export const usage = `npm run bench -- [--quick] [--only NAME]... [--rounds N] [
   --write         also write the table to bench/results/
   --busy          also where others keep the machine busy, so that figures say nothing`;
 
-/** Reads the command line; throws an error that names what it does not understand. */
+/** Reads the command line. Throws an error that names the first unknown argument. */
 export function parseOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],

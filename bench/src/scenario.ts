@@ -8,7 +8,7 @@ export interface Scenario {
   readonly ceiling?: Statement;
   /** The process that answers. */
   readonly pid?: number;
-  /** How long the answer of bare `node:http` is made for the comparison; a short one unless given. */
+  /** The length of bare `node:http`'s answer in the comparison; short by default. */
   readonly bareBytes?: number;
   /** Prepares what the next run uses up; called before each run, and not measured. */
   prepare?(connections: number, seconds: number): Promise<void>;

@@ -55,7 +55,7 @@ async function startCrowd(): Promise<ChildProcess> {
   return child;
 }
 
-/** Resolves once every caller was answered; throws when one was not. */
+/** Resolves once every caller was answered. Throws if a caller was not. */
 async function answered(child: ChildProcess, crowd: Crowd): Promise<void> {
   const message = once(child, 'message');
   const ended = once(child, 'exit').then(([code]) => {

@@ -15,8 +15,8 @@ export async function forgetStatements(url: string): Promise<void> {
 }
 
 /**
- * Statements per request since then in one database, and their time in PostgreSQL in µs. The `shown` most expensive
- * ones are printed to standard error.
+ * Statements per request in one database since the count was reset, and their time in PostgreSQL in µs. The `shown`
+ * most expensive ones are printed to standard error.
  */
 export async function statementsOf(
   url: string,

@@ -9,7 +9,7 @@ local headers = {${Object.entries(headers)
     .map(([name, value]) => `[${quote(name)}]=${quote(value)}`)
     .join(',')}}
 local body = ${body === undefined ? 'nil' : quote(body)}
--- The first request is only looked at, not sent.
+-- wrk builds the first request only to inspect it, and does not send it.
 local n, at, made = ${start}, #paths - 1, {}
 request = function()
   at = at % #paths + 1

@@ -28,8 +28,8 @@ export type MakeAdministrator = () => Promise<Omit<FirstRun['workspaces'], 'addr
 
 /**
  * Initialises both services unless that was done and writes the file of the first start. The credentials of one service
- * are saved before the other is asked, so that the next start can continue after an interruption. Returns what it
- * created, or `undefined` if there was nothing to do.
+ * are saved before the other service is initialised, so that the next start can continue after an interruption. Returns
+ * what it created, or `undefined` if there was nothing to do.
  */
 export async function initialise(
   { dataDir, services }: LocalConfig,

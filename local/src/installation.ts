@@ -96,7 +96,7 @@ export class Installation {
     this.worker.start();
   }
 
-  /** Asks the workspace service for its first administrator; `undefined` if it has one. */
+  /** Asks the workspace service to create its first administrator; `undefined` if it has one. */
   async makeAdministrator(
     url: string,
     env: NodeJS.ProcessEnv,

@@ -188,8 +188,8 @@ function unreachable(error: NodeJS.ErrnoException): string {
 }
 
 const adviceByCode: readonly (readonly [RegExp, string])[] = [
-  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/, 'is it running there? --address or SERVICE_ADDR name another address'],
-  [/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED/, '--ca-cert or SERVICE_CACERT name the CA of its certificate'],
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/, 'is it running there? Set another address with --address or SERVICE_ADDR'],
+  [/SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED/, 'set the CA of its certificate with --ca-cert or SERVICE_CACERT'],
   [/ERR_SSL|EPROTO/, 'does it speak plain http?'],
   [/ECONNRESET|socket hang up|HPE_/, 'does it speak https?'],
 ];

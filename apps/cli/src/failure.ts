@@ -18,7 +18,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
     EEXIST: 'exists already',
     ENOSPC: 'cannot be written: no space is left there',
     EDQUOT: 'cannot be written: the quota is used up',
-    EFBIG: 'cannot be written: it would be larger than files may be',
+    EFBIG: 'cannot be written: it would exceed the maximum size of a file',
     EROFS: 'cannot be written: the file system is read-only',
     EIO: 'cannot be read or written: the device fails',
     ENAMETOOLONG: 'has too long a name',
@@ -50,7 +50,7 @@ export function whyNoAnswer(error: Error): string {
   return advice ? `${reason} (${advice})` : reason;
 }
 
-/** SQLSTATE classes that mean that the database is unavailable or full, not that it refuses. */
+/** SQLSTATE classes which mean that the database is unavailable or full, instead of refusing the statement. */
 const away = /^(08|53|57P|58)/;
 
 /**
@@ -60,7 +60,7 @@ const away = /^(08|53|57P|58)/;
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   const error = isTold(thrown) ? thrown : (new Error(String(thrown)) as ForeignError);
-  // By name: the driver of the database is loaded only by commands that use it.
+  // Compared by name, because only commands that use the database load its driver.
   if (error.name === 'DatabaseUnreachable') return new Problem(error.message, exitCodes.unreachable);
   if (error.name === 'MigrationFailed') return new Problem(error.message, exitCodes.refused);
   // `fetch` gives the reason only as the cause of its error.

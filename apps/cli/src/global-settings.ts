@@ -56,7 +56,7 @@ export const globalSettings = {
   tlsSkipVerify: {
     flag: '--tls-skip-verify',
     variables: named('SKIP_VERIFY'),
-    help: 'trust any certificate: anyone in between can read the token',
+    help: 'trust any certificate: anyone on the network path can read the token',
   },
 } as const satisfies Record<string, GlobalSetting>;
 

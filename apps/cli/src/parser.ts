@@ -45,7 +45,7 @@ export function parse({ commands: specs, groups, sections, elsewhere }: Vocabula
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) throw new HelpWanted(outputText);
-    // The user typed only a group: show its commands.
+    // The user typed only the name of a group, so show its commands.
     if (error.code === 'commander.help') throw new Problem(outputText.trimEnd());
     const instead = error.code === 'commander.unknownCommand' && Object.hasOwn(elsewhere, args[0] ?? '');
     const advice = instead ? `instead: ${elsewhere[args[0] ?? '']}` : adviceOn(error, args, specs);

@@ -52,7 +52,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   }
   const format = settingOf('format') ?? 'table';
   if (!isFormat(format)) throw new Problem(`${format} is not a format: use table, json or yaml`);
-  // A variable counts even if it is empty: that is an error, and must not select another user's token.
+  // An empty variable is an error: if it were ignored, another user's token could be used.
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),

@@ -138,10 +138,10 @@ describe('an import from a server with fewer features', () => {
       ),
       expect.stringMatching(/^foreign\/network: the tag a\.b could not be copied: Tags must/),
       'foreign/network: the value of the sensitive variable TOKEN must be set here',
-      'foreign/network: is locked there: its state may still change; import it again afterwards',
+      'foreign/network: is locked there, so its state may still change: import it again after it is unlocked',
       expect.stringMatching(/^foreign\/old: infra-version .*1\.99\.3.*; ~> 1\.99\.0 is tried instead$/),
       expect.stringMatching(/^foreign\/old: infra-version could not be copied: .*matches no available version$/),
-      'foreign/old: the content of the state with serial 5 is gone there',
+      'foreign/old: the source no longer has the content of the state with serial 5',
       'foreign, variable set some: the value of the sensitive variable SECRET must be set here',
     ]);
     expect(said).toContain('absent, or hidden from this token: projects');

@@ -46,7 +46,7 @@ interface Job {
   readonly everySeconds: number;
   /** Set for a job that removes expired objects. It is skipped while the clock cannot be trusted. */
   readonly byTime?: boolean;
-  /** Set for a job that calls hosts of organizations. The turns keep slow hosts from delaying others. */
+  /** Set for a job that calls hosts of organizations. The turns keep slow hosts from delaying other hosts. */
   readonly turns?: Turns;
   run(): Promise<unknown>;
 }

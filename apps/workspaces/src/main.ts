@@ -26,7 +26,7 @@ const usage = `keystead-workspaces: the infrastructure workspace service
                        prints null when there is one already
   main.js --help       this text
 
-Settings come from the environment; [..] is what holds when nothing is set.
+Settings come from the environment; the default of each is in [..].
 `;
 
 function readOrExit(): Config {

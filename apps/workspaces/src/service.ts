@@ -71,7 +71,7 @@ export interface Service {
   readonly db: Database;
   readonly env: Environment;
   readonly pool: Pool;
-  /** Code that notices that storage is unavailable reports this here. */
+  /** Code reports here when it finds the storage unavailable. */
   readonly outage: Outage;
   /** Why nothing may expire on this node at present; undefined if things may expire. */
   readonly clockTrouble: () => string | undefined;

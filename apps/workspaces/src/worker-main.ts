@@ -14,17 +14,17 @@ import { fetchTools, findWorkerDeps, NoWorker, type WorkerDeps } from './worker/
 
 const usage = `keystead-workspaces worker: carries out remote runs with terraform or tofu
 
-  worker-main.js          run a worker of the service; an agent where the environment has the token of one
+  worker-main.js          run a worker of the service, or an agent if the environment has an agent's token
   worker-main.js agent    run an agent: it needs no database, only the service's address and the token of an agent pool
-  worker-main.js check    say what this machine offers, and end: 0 when a worker can run here
-  worker-main.js fetch    fetch the versions of the tool that are set, as a worker does when it starts, and end
-  worker-main.js refresh  add what the vendors have released since to the versions that workspaces may choose, and end;
-                          refresh terraform or refresh tofu: only of one vendor
+  worker-main.js check    print what this machine offers; exit with 0 if a worker can run here
+  worker-main.js fetch    download the configured versions of the tool, as a worker does when it starts
+  worker-main.js refresh  add new releases of the vendors to the versions that workspaces may choose;
+                          refresh terraform or refresh tofu: only those of one vendor
   worker-main.js --help   this text
 
-Any number may run: workers on any machine that reaches the database, agents on any that reaches the service by HTTP. Settings
-come from the environment: of a worker those of the service for database and keys, of an agent its own, and of both these.
-[..] is what holds when nothing is set.
+Any number of workers and agents may run: workers on any machine that reaches the database, agents on any machine that
+reaches the service by HTTP. Settings come from the environment. A worker also reads the service's settings for database
+and keys, an agent also its own. Both read the following; the default of each is in [..].
 `;
 
 const unusable = 78;
@@ -100,7 +100,7 @@ async function main([command, argument = '']: string[]): Promise<void> {
   }
   if (command === 'refresh') {
     if (argument !== '' && !Object.hasOwn(products, argument)) {
-      process.stderr.write(`refresh knows terraform and tofu, not ${argument}\n`);
+      process.stderr.write(`refresh takes terraform or tofu, not ${argument}\n`);
       process.exitCode = 64;
       return;
     }

@@ -244,7 +244,7 @@ function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv):
 function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated }: Proof): void {
   if (!sealKey)
     output.note(
-      'NOT PROVEN: no seal key was named, so anyone who can write the file may have changed it; name --seal-key-file',
+      'NOT PROVEN: no seal key was given, so anyone who can write the file may have changed it; give --seal-key-file',
     );
   else if (allowUnauthenticated)
     output.note('a backup made without the seal key was accepted: nothing proves that it is unchanged');

@@ -15,7 +15,7 @@ interface AddressFlags extends ServiceFlags {
 const named = { '<list>': 'its name' } as const;
 const rangesOf = ({ id }: RemoteResource): string => `cidr-range-lists/${id}/relationships/cidr-ranges`;
 
-/** `address …`: the addresses that an organization may be used from, and that its agents may connect from. */
+/** `address …`: the addresses from which an organization may be used, and from which its agents may connect. */
 export const addressCommands: readonly CommandSpec[] = [
   {
     name: 'address list',

@@ -69,7 +69,7 @@ export const auditCommands: readonly CommandSpec[] = [
     help: 'Check every link of the audit table. Exit code 2 if a row was changed or is missing, or if the table is not recorded.',
     flags: {
       '--heads <file>':
-        'compare with the chain heads in this file, then store the new ones: only this finds a chain that was cut short',
+        'compare with the chain heads in this file, then store the new ones: only this detects a chain whose end was removed',
     },
     examples: ['audit verify', 'audit verify -heads=audit-heads.json'],
     async run({ client, output, exitWith }, options: { heads?: string }) {

@@ -35,8 +35,8 @@ export async function findKvPath(context: Context, path: string, mount?: string)
 }
 
 /**
- * The problem to report if no engine is mounted at a path. The service itself answers only 403. Undefined if there is
- * an engine, or if the caller may not list engines.
+ * The problem to report if no engine is mounted at a path, because the service itself answers only 403. Undefined if
+ * there is an engine, or if the caller may not list engines.
  */
 async function noMountAt({ client }: Context, path: string): Promise<Problem | undefined> {
   const { status, body } = await client.get('sys/mounts', { unwrapped: true, accept: [403] });

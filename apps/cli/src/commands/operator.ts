@@ -96,7 +96,7 @@ const progressOf = (facts: ResponseBody): string =>
   `${String(facts.progress ?? 0)} of ${String(facts.required ?? 0)} shares`;
 
 async function cancel(context: Context, nonce: string | undefined): Promise<void> {
-  // The request names the attempt if it is known: a different attempt that has replaced it is not cancelled.
+  // The request names the attempt, if known, so that it does not cancel another attempt that has replaced it.
   const attemptNonce = nonce ?? ((await statusOf(context)).nonce as string | undefined);
   await context.client.delete(ATTEMPT, { ...anonymous, ...(attemptNonce ? { body: { nonce: attemptNonce } } : {}) });
   context.output.note('cancelled');

@@ -201,7 +201,7 @@ export const registryCommands: readonly CommandSpec[] = [
 
 function linkOf({ links = {} }: RemoteResource, name: string): string {
   const link = links[name];
-  if (!link) throw new Problem(`the service returned no link ${name}: does the file exist already?`, exitCodes.refused);
+  if (!link) throw new Problem(`the service returned no link ${name}: the file may exist already`, exitCodes.refused);
   return link;
 }
 

@@ -46,7 +46,8 @@ export const rekeyCommands: readonly CommandSpec[] = [
       if (options.cancel) return cancel(context);
       const before = await status(context);
       if (options.init) {
-        if (before.started) throw new Problem('a rekey is running; give shares with --nonce, or --cancel it', 2);
+        if (before.started)
+          throw new Problem('a rekey is running: give shares with --nonce, or cancel it with --cancel', 2);
         return context.output.show(await start(context, options));
       }
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {

@@ -264,7 +264,7 @@ interface LoggedPhase {
   readonly text: LogText;
   offset: number;
   isWhole: boolean;
-  /** No more text will follow: neither log lines nor the plan that is printed after its log. */
+  /** True if no more text will follow: neither log lines nor the plan that is printed after its log. */
   isDone: boolean;
 }
 

@@ -145,7 +145,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   {
     name: 'token capabilities',
     help: 'Show the capabilities of a token on paths.',
-    args: { '<paths...>': 'for example sys/mounts; - before them prompts for another token' },
+    args: { '<paths...>': 'for example sys/mounts; with - before the paths, the command prompts for another token' },
     flags: accessor,
     examples: [
       'token capabilities kv/app/db',

@@ -40,7 +40,11 @@ async function runCheck(findings: Findings, what: string, ask: () => Promise<voi
   } catch (error) {
     const { code = '', message } = error as { code?: string; message: string };
     if (!/^[0-9A-Z]{5}$/.test(code)) throw error;
-    findings.add('unchecked', `${what}: ${message}`, 'ask as the user of the service, with all migrations applied');
+    findings.add(
+      'unchecked',
+      `${what}: ${message}`,
+      'use the database user of the service, with all migrations applied',
+    );
   }
 }
 
@@ -51,7 +55,7 @@ async function checkPooling(url: string, client: pg.Client, findings: Findings):
       'critical',
       await isPooledByTransaction(url),
       'no pool in transaction mode in front of it',
-      'two connections share one at the server: a pool in transaction mode is in front of it (PgBouncer)',
+      'two connections share one connection to the server: a pool in transaction mode is in front of it (PgBouncer)',
       'connect to the server itself, or to a pool in session mode',
     );
     const { rows } = await client.query(
@@ -64,7 +68,7 @@ async function checkPooling(url: string, client: pg.Client, findings: Findings):
       isProxied,
       'connected directly',
       'a proxy or pool is in front of it',
-      'see that it is in session mode, and ends connections of a server that is no longer the primary',
+      'make sure that it is in session mode, and that it closes connections to a server that is no longer the primary',
     );
   });
 }

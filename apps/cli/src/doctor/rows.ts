@@ -56,7 +56,7 @@ const workspaces: readonly Question[] = [
     severity: 'critical',
     count: `SELECT count(*) FROM run_job WHERE state = 'queued' AND queued_at < clock_timestamp() - interval '10 minutes'
             AND NOT EXISTS (SELECT 1 FROM run_worker WHERE ended_at IS NULL AND seen_at > clock_timestamp() - interval '2 minutes')`,
-    fine: 'no run waits for a worker that is not there',
+    fine: 'no run waits while there is no worker',
     what: (count) => `${count} runs wait, and no worker or agent has been seen for two minutes`,
     next: 'start a worker (docs/guides/remote-runs.md) or an agent (docs/guides/agents.md)',
   },
@@ -66,7 +66,7 @@ const workspaces: readonly Question[] = [
     count: `SELECT count(*) FROM run_job WHERE state = 'queued' AND queued_at < clock_timestamp() - interval '1 hour'`,
     fine: 'no run waits for long',
     what: (count) => `${count} runs have waited for over an hour`,
-    next: 'start more workers, or look at what the others wait for',
+    next: 'start more workers, or find out why the running ones do not take these runs',
   },
   {
     about: 'notifications',
@@ -101,7 +101,7 @@ const workspaces: readonly Question[] = [
             AND NOT EXISTS (SELECT 1 FROM two_factor t WHERE t.user_id = u.id AND t.verified_at IS NOT NULL)`,
     fine: 'administrators have second factors',
     what: (count) => `${count} administrators sign in with only a password`,
-    next: 'have them set up a second factor in their account',
+    next: 'ask them to set up a second factor in their account',
   },
 ];
 

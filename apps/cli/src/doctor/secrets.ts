@@ -67,7 +67,7 @@ async function checkAudit(client: Client, findings: Findings): Promise<void> {
     'warning',
     Object.values(devices).every((device) => typeof (device as { type?: unknown } | null)?.type !== 'string'),
     'audit devices are enabled',
-    'no audit device: there will be no record of who read what',
+    'no audit device: nothing records who read which secret',
     'enable one: docs/guides/audit.md',
   );
 }

@@ -67,7 +67,7 @@ export class Remote {
     return (await this.survey(path)).items;
   }
 
-  /** All resources of a list, and whether these are all. */
+  /** The resources of a list, and whether the list is complete. */
   async survey(path: string): Promise<Listing> {
     const items = new Map<string, RemoteResource>();
     let total = 0;
@@ -199,7 +199,7 @@ export class Remote {
   }
 
   private strange(what: string, content: string): Problem {
-    const message = `${this.name}: ${what.split('?')[0]}: the answer holds ${content}: is this address the workspace service?`;
+    const message = `${this.name}: ${what.split('?')[0]}: the answer holds ${content}: this may not be the address of the workspace service`;
     return new Problem(message, exitCodes.unreachable);
   }
 

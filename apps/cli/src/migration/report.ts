@@ -18,7 +18,7 @@ export class Report {
     if (count > 0) this.created[kind] = (this.created[kind] ?? 0) + count;
   }
 
-  /** Counts an object that already existed: from an earlier run, or another user. */
+  /** Counts an object that already existed, because an earlier run or another user created it. */
   skip(kind: string, count = 1): void {
     if (count > 0) this.present[kind] = (this.present[kind] ?? 0) + count;
   }

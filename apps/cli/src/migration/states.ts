@@ -5,7 +5,7 @@ import { attempt, type Import, listOrReport } from './import';
 import { Refused } from './refused';
 import type { RemoteResource } from './resource';
 
-/** The reason of our locks: a later run recognises the lock of an interrupted one by it. */
+/** The reason given for our locks, by which a later run recognises the lock of an interrupted one. */
 const REASON = 'keystead import';
 /** A state up to this size is sent in the request that creates it: one step, without the service's public address. */
 const INLINE_BYTES = 4 * 1024 * 1024;
@@ -112,11 +112,12 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const url = version.attributes['hosted-state-download-url'];
   const bytes = typeof url === 'string' && url !== '' ? await job.from.download(url) : undefined;
   const { serial, size } = version.attributes;
-  if (!bytes) return job.report.manualStep(`${label}: the content of the state with serial ${serial} is gone there`);
+  if (!bytes)
+    return job.report.manualStep(`${label}: the source no longer has the content of the state with serial ${serial}`);
   const state = stateIn(bytes);
   if (!state) return job.report.manualStep(`${label}: the file of the state with serial ${serial} is not a state`);
   if (typeof size === 'number' && size > 0 && size !== bytes.length) {
-    const message = `${label}: the state with serial ${serial} came with ${bytes.length} bytes instead of ${size}`;
+    const message = `${label}: the source sent ${bytes.length} bytes instead of ${size} for the state with serial ${serial}`;
     throw new Problem(message, exitCodes.unreachable);
   }
   const created = await job.to.create(`workspaces/${to}/state-versions`, {

@@ -93,7 +93,8 @@ async function reportManualSteps(job: Import, label: string, source: RemoteResou
   if (attributes['vcs-repo']) manualStep('connect its repository again');
   if (attributes['secrets-role']) manualStep('set its role in the secrets service again');
   if (relation(source, 'ssh-key')) manualStep('assign its SSH key again');
-  if (attributes.locked) manualStep('is locked there: its state may still change; import it again afterwards');
+  if (attributes.locked)
+    manualStep('is locked there, so its state may still change: import it again after it is unlocked');
   const notifications = (
     await listOrReport(job, 'notifications', label, `workspaces/${id}/notification-configurations`)
   ).length;

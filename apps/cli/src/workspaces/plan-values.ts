@@ -330,7 +330,7 @@ function namedLines(entries: readonly (readonly [string, Rendered])[], { hides =
   return hidden > 0 && what ? [...lines, plural(hidden, what)] : lines;
 }
 
-/** Named values, as in `Changes to Outputs`; those not in `changed` only count for the width of names. */
+/** Named values, as in `Changes to Outputs`. Names that are not in `changed` affect only the width of the column. */
 export function renderNamed(values: ReadonlyMap<string, Change>, changed: ReadonlySet<string>): string[] {
   const entries = [...values]
     .sort(([one], [other]) => (one < other ? -1 : 1))

@@ -33,7 +33,7 @@ const Variables = z.object({
     .describe('Token of an agent pool. Also as TFC_AGENT_TOKEN, or in the file AGENT_TOKEN_FILE.'),
   AGENT_NAME: z
     .string()
-    .regex(/^[\w .:@-]{1,255}$/, 'may have letters, numbers, spaces and . : @ _ -')
+    .regex(/^[\w .:@-]{1,255}$/, 'can contain only letters, numbers, spaces and . : @ _ -')
     .default(
       () =>
         hostname()
@@ -58,7 +58,7 @@ const Variables = z.object({
       if (text === 'true') return 'any';
       const hosts = text.split(',').map((one) => one.trim());
       if (hosts.every((one) => URL.canParse(one) && /^https?:\/\/[^/]+\/?$/.test(one))) return hosts;
-      context.addIssue('must be true, false, or addresses such as https://git.example.com with commas between');
+      context.addIssue('must be true, false, or addresses such as https://git.example.com, separated by commas');
       return z.NEVER;
     })
     .describe(

@@ -86,7 +86,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const unread = await tryReading(isolation, trial, config.isolation.show);
   if (unread.length > 0) {
     throw new NoWorker(
-      `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: all users must be able to, and the target of a link has to be shown as well`,
+      `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: all users must be able to read them, and the target of a link must be shown as well`,
     );
   }
   const lines = [protectedBy[isolation.kind], ...missing.map((reason) => `not possible here: ${reason}`)];
@@ -108,8 +108,8 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   });
   lines.push(
     opa.length > 0
-      ? `policies can be judged by OPA ${opa.map(({ version }) => version).join(', ')}`
-      : 'no OPA binary: policies are evaluated by other workers',
+      ? `policies can be evaluated by OPA ${opa.map(({ version }) => version).join(', ')}`
+      : 'no OPA binary: other workers evaluate policies',
   );
   return { binaries, opa, isolation, protections: lines, closeAgain: () => closePlaces(config, isolation) };
 }
@@ -143,8 +143,8 @@ const uidsOf = ({ scratch }: OwnConfig) => ({
 const noUid = 'runs have no separate user id';
 
 /**
- * Describes whether metadata addresses are blocked. This is tested, because the abilities of a run are important, not
- * the existence of rules.
+ * Describes whether metadata addresses are blocked. The worker tests this with a real attempt, because rules may exist
+ * and have no effect.
  */
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
@@ -188,8 +188,8 @@ async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isol
 }
 
 /**
- * Describes whether a closed place is blocked. This is tested, because the abilities of a run are important, not the
- * existence of rules.
+ * Describes whether a closed place is blocked. The worker tests this with a real attempt, because rules may exist and
+ * have no effect.
  */
 async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const { name } = place;

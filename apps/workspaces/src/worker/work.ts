@@ -187,9 +187,11 @@ async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promis
   const limit = executor.limits.stateBytes;
   const state = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
   const isNew = state !== undefined && createHash('md5').update(state).digest('hex') !== stateMd5;
-  if (!isOurs && isNew) throw new Error('the state of another installation, which its workers will upload');
+  if (!isOurs && isNew) throw new Error('the state belongs to another installation, whose workers will upload it');
   if (!isOurs) return;
-  const found = isNew ? 'its state was found' : 'it saved no newer state, so compare the infrastructure with the state';
+  const found = isNew
+    ? 'its state was found'
+    : 'it saved no newer state, so check whether the infrastructure matches the state';
   const result = {
     outcome: 'errored',
     ...(isNew ? { state } : {}),

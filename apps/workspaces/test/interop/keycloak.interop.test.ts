@@ -82,7 +82,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     expect((await asks('account/details', second)).status).toBe(200);
     await keycloak.signOut();
     for (let tries = 0; (await asks('account/details', second)).status !== 401; tries++) {
-      if (tries > 100) throw new Error('the session goes on');
+      if (tries > 100) throw new Error('the session has not ended');
       await sleep(100);
     }
     await keycloak.joinGroup();

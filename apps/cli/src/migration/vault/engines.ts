@@ -44,7 +44,12 @@ const engines: ReadonlyMap<string, Engine> = new Map(
     database: {
       first: carryConnections,
       lists: [roles],
-      never: [['static-roles', 'taking one over changes its password: create it when its clients read from here']],
+      never: [
+        [
+          'static-roles',
+          'taking a user over changes its password: create the role here once its clients read from here',
+        ],
+      ],
     },
     kubernetes: {
       lists: [roles],

@@ -106,7 +106,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
     return undefined;
   }
   const [value, own] = await Promise.all([valueAt(place.from, newest), valueAt(place.to, newest)]);
-  // A value that could not be read was copied as an empty one that is destroyed.
+  // A value that could not be read was copied as an empty version, which was then destroyed.
   const equal = value ? !own || sameValue(own, value) : isEmpty(own);
   return equal ? undefined : `version ${newest} has another value here, which stays`;
 }
@@ -171,7 +171,7 @@ function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, 
   }
 }
 
-/** Writes the settings of a secret that change. With `always`, writes even if none changes. */
+/** Writes the settings of a secret if they differ. With `always`, writes them even if none differs. */
 async function bring(place: NamespacePair, meta: string, before: Data, changes: Data, always: boolean): Promise<void> {
   const changed = Object.entries(changes).filter(([name, value]) => !same(value, before[name]));
   if (always || changed.length > 0) await place.to.write(meta, Object.fromEntries(changed.map(settable)));

@@ -30,13 +30,16 @@ export interface RegisteredAgent {
   readonly installation: string;
   /** Whether it also fetches commits. */
   readonly fetches: boolean;
-  /** Whether it carries out requests to Git hosts. */
+  /** Whether the agent carries out requests to Git hosts. */
   readonly forwards: boolean;
   /** Whether it evaluates policies. */
   readonly judges: boolean;
 }
 
-/** Registers this agent. Throws the refusal of an invalid token, or of a protocol that only one side supports. */
+/**
+ * Registers this agent. Throws the service's refusal if the token is invalid, or if it does not support this agent's
+ * protocol.
+ */
 export async function register(
   client: AgentClient,
   about: z.input<typeof wire.Registration>,
@@ -52,11 +55,11 @@ export class HttpSource implements JobSource {
   /** The current jobs of this agent, each with its lease. */
   private readonly jobs = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
-  /** Inputs that the response to the start contained. */
+  /** Inputs of jobs, from the responses to their start. */
   private readonly startInputs = new Map<string, z.infer<typeof wire.InputsAnswer>>();
   /** Whether the service accepts small files, and the list of what `init` installed, as part of a result. */
   private takesMore = true;
-  /** Jobs that have no role for logging in. */
+  /** Jobs without a role to log in with. */
   private readonly roleless = new Set<string>();
   private id: string;
 

@@ -238,7 +238,7 @@ describe('fetching a commit', () => {
     const patient = { ...fetcher, limits: { ...fetcher.limits, seconds: 3 } };
     await expect(fetched(first, {}, patient)).rejects.toMatchObject({
       again: true,
-      message: 'the commit was not there after 3 seconds',
+      message: 'the commit was not fetched within 3 seconds',
     });
   });
 

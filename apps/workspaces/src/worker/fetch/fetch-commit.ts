@@ -109,7 +109,7 @@ async function run(
     endAll: isolation.endAll(jobFolder),
   });
   if (stopping.reason === 'timeout')
-    throw new FetchFailed(`the commit was not there after ${limits.seconds} seconds`, true);
+    throw new FetchFailed(`the commit was not fetched within ${limits.seconds} seconds`, true);
   if (stopping.reason === 'disk') throw tooLarge(limits);
   if (stopping.reason) throw new FetchFailed('the worker was stopped', true);
   if (ended.code !== 0)

@@ -160,7 +160,7 @@ async function makeFolders(unpacking: Unpacking, name: string): Promise<void> {
 }
 
 async function makeFile(unpacking: Unpacking, name: string, header: Header, content: Readable): Promise<void> {
-  if (name === '') throw new BadArchive('the archive names a file without a name');
+  if (name === '') throw new BadArchive('the archive contains a file without a name');
   await makeFolders(unpacking, parentOf(name));
   const at = path.join(unpacking.root, name);
   let file: FileHandle;

@@ -34,7 +34,7 @@ const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x1000000
  */
 const script = (processor: Processor): string => `
 my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
-# Its texts are variables: perl takes none that cannot be written to.
+# The strings are in variables, because perl's syscall accepts only strings that it could write to.
 sub call {
   my $name = shift;
   my $result = syscall $number{$name}, @_;
@@ -70,7 +70,7 @@ if ($given{spaces}) {
   }
   my ($none, $top, $here, $old) = ('none', '/', '.', 'old');
   call 'mount', $none, $top, 0, 0x44000, 0;
-  # What interrupts the group is for the command: this process lasts until that has ended.
+  # A signal to the group is meant for the command. This process blocks it, and ends after the command.
   my ($interrupts, $before) = (pack('Q', 1 << 1 | 1 << 14), "\\0" x 8);
   call 'rt_sigprocmask', 0, $interrupts, $before, 8;
   defined(my $child = fork) or die "fork: $!\\n";
@@ -119,7 +119,7 @@ my @held = unpack 'L6', $held;
 @held[2, 5] = (0, 0);
 $held = pack 'L6', @held;
 call 'capset', $version, $held;
-# A change of the user takes it back.
+# A change of the user id resets this, so it is set again.
 end_with_parent;
 # no_new_privs.
 call 'prctl', 38, 1, 0, 0, 0;

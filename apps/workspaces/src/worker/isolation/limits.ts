@@ -9,7 +9,7 @@ export interface RunLimits {
   /** Processes and threads. */
   readonly processes: number;
   readonly openFiles: number;
-  /** The size of the largest file that it may write. */
+  /** The size of the largest file that a process may write. */
   readonly fileBytes: number;
 }
 

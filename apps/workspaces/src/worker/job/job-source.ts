@@ -33,8 +33,8 @@ export interface JobSource {
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
   /**
-   * Reports that a job will not be continued, because `as`, its worker, is dead. Within seconds other workers can take
-   * the job, or it has ended.
+   * Reports that a job will not be continued, because its worker `as` is dead. Within seconds, other workers can take
+   * the job, or the job is ended.
    */
   abandon(job: RunJob, as: string): Promise<void>;
   /** Reports that the tool is about to run. Returns false if this worker no longer holds the job. */

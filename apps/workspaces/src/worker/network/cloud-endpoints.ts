@@ -66,7 +66,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
   },
   {
     to: 'fd00:ec2::/32',
-    whose: 'AWS: instance metadata, EKS pod identity and what else it keeps there',
+    whose: 'AWS: instance metadata, EKS pod identity and other services',
     source: 'docs.aws.amazon.com, AWSEC2 UserGuide, configuring-instance-metadata-service',
     examples: ['fd00:ec2::254', 'fd00:ec2::23'],
   },

@@ -8,7 +8,7 @@ export type DatabaseAddress =
   | {
       readonly port: number;
       readonly addresses: readonly string[];
-      /** Whether it is on this machine, and so may be reached at each of the machine's addresses. */
+      /** Whether the place is on this machine, so that each of the machine's addresses may lead to it. */
       readonly local: boolean;
     };
 

@@ -208,7 +208,7 @@ function read(text: string, errorOutput: string): Answer {
   if (!value) return { problem: errorOutput || 'OPA answered nothing', isOfSet: false };
   return {
     values: value.map((one) =>
-      one.length > 0 ? { value: one[0] } : { problem: 'The query has no value: is there such a rule?' },
+      one.length > 0 ? { value: one[0] } : { problem: 'The query has no value: does its rule exist?' },
     ),
   };
 }
@@ -217,7 +217,7 @@ function outcomeOf({ parameters }: JudgingSet, policy: JudgingPolicy, answer: Qu
   const [outcome] = unjudged([policy]) as [PolicyOutcome];
   if (!answer || 'problem' in answer) return { ...outcome, output: [{ print: answer?.problem ?? '' }] };
   if (!Array.isArray(answer.value))
-    return { ...outcome, output: [{ print: 'The query must answer a list of what is wrong' }] };
+    return { ...outcome, output: [{ print: 'The query must return a list of failures' }] };
   const hidden = parameters.flatMap(({ sensitive, value }) => (sensitive ? value : []));
   const output = answer.value.slice(0, mostMessages).map((one) => {
     const print = typeof one === 'string' ? one : exactJson(one);

@@ -28,7 +28,9 @@ export async function executeToolRun(executor: Executor, running: RunningJob): P
     await work.init(job.testing?.directory ?? undefined);
     const { parallelism } = job.testing ?? {};
     if (parallelism && parallelism !== usualParallelism && !has(binary, 'parallelism')) {
-      log.say(`Without -parallelism=${parallelism}: ${binary.product} v${binary.version} has no such option for tests`);
+      log.say(
+        `-parallelism=${parallelism} is ignored: ${binary.product} v${binary.version} has no such option for tests`,
+      );
     }
     const { code } = await work.run(argumentsOf(job, binary, work.up));
     await log.flush();

@@ -133,7 +133,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
   });
 }
 
-/** A value that other code waits for; undefined if there will be no value. */
+/** A value that other code waits for; undefined if it never comes. */
 class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
   readonly value = new Promise<T | undefined>((resolve) => {
@@ -356,7 +356,7 @@ class Work {
     const { schemas: cache } = this.executor;
     const { lock } = await this.installed();
     if (lock === undefined) {
-      // Without a lock file there is no plugin, unless the operator's settings name one.
+      // Without a lock file no plugin was installed, unless the operator's settings name one.
       const document = await plan;
       const found = document && (await cache.findBuiltIn(this.binary, wantedSchemas(document)));
       if (found || !document) return found ?? none;
@@ -444,7 +444,7 @@ class Work {
     return readInside(folder, name, { limit, uid: owner?.uid });
   }
 
-  /** The current state; undefined while there is none, or only a part of it. */
+  /** The current state; undefined while it does not exist or is only partly written. */
   async state(): Promise<Buffer | undefined> {
     const bytes = await this.read(stateFile(this.running.job));
     return bytes && isWhole(bytes) ? bytes : undefined;

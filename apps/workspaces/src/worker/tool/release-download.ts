@@ -59,7 +59,7 @@ async function follow(first: URL, reach: Reach, signal: AbortSignal): Promise<ht
       throw new NoDownload(`${at.href} redirects to an address that is not allowed`);
     at = next;
   }
-  throw new NoDownload(`${first.href} leads from one place to the next`);
+  throw new NoDownload(`${first.href} redirects too often`);
 }
 
 async function ask(address: URL, reach: Reach, signal: AbortSignal): Promise<http.IncomingMessage> {

@@ -127,7 +127,7 @@ async function fetchInto(partial: string, tool: WantedTool, releases: Releases):
   };
   await pipeline(Readable.from(hashed()), createWriteStream(archive, { mode: 0o600 }));
   if (!timingSafeEqual(hash.digest(), sum))
-    throw new BadRelease(`${archiveName} is not what the list of its release says`);
+    throw new BadRelease(`${archiveName} does not match the checksum in the list of its release`);
   const unpacked = path.join(partial, program);
   await unpackProgram(archive, program, unpacked);
   const reported = await askVersion(unpacked);
@@ -151,7 +151,7 @@ async function requireSigned(bytes: Buffer, signature: Buffer, armoredKeys: stri
     const { signatures } = await verify({ message, signature: read, verificationKeys });
     await Promise.any(signatures.map(({ verified }) => verified));
   } catch (error) {
-    throw new BadRelease('the list of sums is not signed by a key that is trusted here', { cause: error });
+    throw new BadRelease('the list of checksums is not signed by a trusted key', { cause: error });
   }
 }
 
