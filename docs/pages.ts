@@ -22,17 +22,17 @@ const needsDocker = 'needs Docker; the files it uses have their own tests in doc
 
 /** The pages with commands that no test runs, marked `console`, and why not. */
 export const notRun: Readonly<Record<string, string>> = {
-  'README.md': 'start and test everything: local/test does the one, the reader of this page the other',
+  'README.md': 'starts and tests everything: local/test starts it, and the whole suite is the test',
   'CONTRIBUTING.md': 'run all the tests',
   'docs/deploy.md': needsDocker,
   'docs/several-nodes.md': needsDocker,
-  'docs/systemd.md': 'needs a server of yours; docs/deploy/systemd has its own tests',
+  'docs/systemd.md': 'needs your own server; docs/deploy/systemd has its own tests',
   'docs/kubernetes.md': 'needs a cluster; docs/deploy/helm has its own tests',
-  'docs/version-control.md': 'needs a Git host of yours; apps/workspaces/test does the same with a Gitea',
-  'docs/guides/acme.md': 'needs names and a web server of yours; apps/secrets/test/interop has clients of ACME',
-  'docs/guides/audit.md': 'sends lines to a log server of yours',
-  'docs/guides/backup.md': 'a database of your own; the tests of the command line restore into one',
-  'docs/guides/cert-login.md': 'needs TLS, which an npm start has not; apps/cli/test/cert-login.test.ts does the same',
-  'docs/guides/import.md': 'needs another server; the tests of both imports have one',
-  'docs/guides/remote-runs.md': 'starts a worker that goes on',
+  'docs/version-control.md': 'needs your own Git host; apps/workspaces/test does the same with Gitea',
+  'docs/guides/acme.md': 'needs your own domain names and web server; apps/secrets/test/interop runs ACME clients',
+  'docs/guides/audit.md': 'sends lines to your own log server',
+  'docs/guides/backup.md': 'needs your own database; the tests of the command line restore into one',
+  'docs/guides/cert-login.md': 'needs TLS, which npm start does not have; apps/cli/test/cert-login.test.ts does the same',
+  'docs/guides/import.md': 'needs another server; the tests of both imports start one',
+  'docs/guides/remote-runs.md': 'starts a worker that keeps running',
 };

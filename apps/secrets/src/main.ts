@@ -24,7 +24,7 @@ const usage = `keystead-secrets: the secrets and identity service
   main.js migrate      apply outstanding database migrations and end
   main.js --help       this text
 
-Settings come from the environment; [..] is what holds when nothing is set.
+Settings come from the environment; the default of each is in [..].
 `;
 
 function readOrExit(): Config {

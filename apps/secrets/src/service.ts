@@ -160,7 +160,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
       const reasons = [
         ...(initialised ? [] : ['not initialised']),
         ...(initialised && sealed ? ['sealed'] : []),
-        ...(silentMs > SILENCE_MS ? ['no word from the database'] : []),
+        ...(silentMs > SILENCE_MS ? ['the database does not answer'] : []),
         ...((await audit.devices.accepts()) ? [] : ['no audit device takes lines']),
         ...[storage.clockTrouble, storage.standbyLag?.trouble].filter((trouble) => trouble !== undefined),
       ];

@@ -291,7 +291,7 @@ export const examples: Readonly<Record<string, Making>> = {
   },
   'write identity/mfa/method/totp/admin-destroy': methodAndEntity(),
   'write identity/mfa/method/totp/admin-unlock': methodAndEntity(),
-  'write identity/mfa/method/totp/self-enroll': 'goes on with a login that waits; see mfa-nodes.thorough.test.ts',
+  'write identity/mfa/method/totp/self-enroll': 'continues a login that waits; see mfa-nodes.thorough.test.ts',
   'write identity/mfa/login-enforcement/:name': async (world) => {
     const fields = { mfa_method_ids: [await newMethod(world)], identity_entity_ids: [await entity(world)] };
     return { at: { name: world.fresh() }, body: () => fields };
@@ -511,7 +511,7 @@ export const examples: Readonly<Record<string, Making>> = {
   'write system/capabilities-self': readsOnly({ paths: ['a'] }),
   'write system/policies/who-may': readsOnly({ path: 'a', operation: 'read' }),
   'write system/policies/explain': readsOnly({ path: 'a', operation: 'read' }),
-  'write system/mfa/validate': 'goes on with a login that waits; see mfa-nodes.thorough.test.ts',
+  'write system/mfa/validate': 'continues a login that waits; see mfa-nodes.thorough.test.ts',
 
   'write token/create': readsOnly({ ttl: '1m' }),
   'write token/create-orphan': readsOnly({ ttl: '1m' }),

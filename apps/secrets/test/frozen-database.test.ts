@@ -58,7 +58,7 @@ describe('a database that answers nothing', () => {
     expect([write, create]).toEqual([away, away]);
     for (const read of [lookup, ...reads]) expect([away, told]).toContainEqual(read);
     for (let n = 0; n < 5; n++) expect(await soon(ask('get', 'cubbyhole/x'))).toEqual(away);
-    expect((await node.ready()).reasons).toContain('no word from the database');
+    expect((await node.ready()).reasons).toContain('the database does not answer');
     expect((await secrets.root.read('auth/token/lookup-self')).status).toBe(200);
     proxy.hold(undefined);
     await until(async () => (await ask('get', 'cubbyhole/x')).status === 200);

@@ -44,6 +44,7 @@ for (const { id, secret, way, algorithm } of applications) {
   const again = await client.authorizationCodeGrant(config, back, checks).catch((error) => error.error);
   if (again !== 'invalid_grant') throw new Error(`the code was good twice: ${again}`);
   const ended = await client.fetchUserInfo(config, tokens.access_token, sub).catch((error) => error.cause?.[0]);
-  if (ended?.parameters?.error !== 'invalid_token') throw new Error(`what was given for it goes on: ${ended}`);
+  if (ended?.parameters?.error !== 'invalid_token')
+    throw new Error(`the tokens of the session are still valid: ${ended}`);
   console.log(`${way} ${algorithm}: ${user.name} ${sub}`);
 }

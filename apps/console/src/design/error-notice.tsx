@@ -13,7 +13,7 @@ export const WhyContext = createContext<((refused: NonNullable<Failure['refused'
   undefined,
 );
 
-/** An error in the words of the service, the reason, and a retry button. */
+/** An error: the message of the service, the reason, and a retry button. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const why = useContext(WhyContext);
   if (error === null || error === undefined) return null;

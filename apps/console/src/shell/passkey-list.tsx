@@ -86,7 +86,13 @@ export function PasskeyList({ list, add: create, remove: end, asksPassword = fal
         forbidden={knowsPasskeys() ? undefined : 'This browser cannot use passkeys, or the page is not secure.'}
         onSend={() => add.mutate()}
       >
-        <TextField label="Name" required value={name} onChange={setName} hint="For example the device it is on." />
+        <TextField
+          label="Name"
+          required
+          value={name}
+          onChange={setName}
+          hint="For example, the device that holds it."
+        />
         {asksPassword ? (
           <TextField
             label="Password"

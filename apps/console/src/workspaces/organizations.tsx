@@ -22,7 +22,7 @@ export function Organizations() {
         query={organizations}
         empty={
           <Empty action={create} command="keystead org create -email=ops@example.com NAME">
-            An organization holds workspaces and the teams that use them.
+            An organization contains workspaces and the teams that use them.
           </Empty>
         }
         columns={[

@@ -143,7 +143,7 @@ describe('the pages of an organization', () => {
     await page.getByLabel('Data retention').selectOption('days');
     await page.getByLabel('Days').fill('30');
     await page.getByRole('button', { name: 'Save policy' }).click();
-    await page.getByText('What is older than 30 days is deleted.').waitFor();
+    await page.getByText('States and configurations older than 30 days are deleted.').waitFor();
     await page.getByText('0 old state versions').waitFor();
     await page.getByLabel('Data retention').selectOption('above');
     await page.getByRole('button', { name: 'Save policy' }).click();

@@ -56,7 +56,8 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   try {
     const extra = extraHeaders(parts, req);
     if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
-    // No base64 if a header names the namespace, because clients that send base64 paths do not know our headers.
+    // A path is not read as base64 if a header names the namespace: clients that send base64 paths do not know our
+    // headers.
     const target = readTarget(req.url!, extra === undefined ? parts.readBase64 : undefined);
     if (target instanceof Detour) {
       send(res, 307, '', ['Location', target.location]);
@@ -114,7 +115,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     if (error instanceof StepUpRequired) res.setHeader('X-Keystead-Step-Up', 'required');
     sendRefusal(res, error, extra);
   } else if (error instanceof AuditFailed) {
-    // This is the only fault whose reason is shown, because operators must repair the device.
+    // This is the only internal fault whose reason is shown, because operators must repair the device.
     send(res, 500, errorBody([error.message]), extra);
   } else {
     parts.log.error({ err: error, method: req.method }, 'fault');

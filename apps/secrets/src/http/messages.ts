@@ -121,7 +121,6 @@ export class HttpRequest implements Request {
     this.leave = leave;
   }
 
-  /** The request was answered, so its turn ends. */
   end(): void {
     this.isAnswered = true;
     this.leave?.();

@@ -49,8 +49,8 @@ export class OpenApiDocuments {
   constructor(private readonly source: DocumentSource) {}
 
   /**
-   * The document for a caller. It takes microseconds if nothing has changed since it was last built, otherwise many
-   * steps, because every operation is checked against the caller's rules.
+   * The document for a caller. It takes microseconds if nothing has changed since it was last built. Otherwise it takes
+   * many steps, because every operation is checked against the caller's rules.
    */
   *document(query: DocumentQuery): Generator<void, OpenApiDocument> {
     const version = this.source.mountsVersion();

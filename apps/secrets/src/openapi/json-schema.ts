@@ -36,7 +36,8 @@ const envelopeProperties = (data: JsonSchema): JsonSchema => ({
 export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: {
     type: 'object',
-    description: 'Only messages; where warnings say where to look instead, all keys of an envelope too.',
+    description:
+      'Usually only messages. If the answer has warnings that point to another path, all keys of an envelope.',
     properties: { errors: { type: 'array', items: { type: 'string' } }, ...envelopeProperties({ type: 'object' }) },
     required: ['errors'],
   },

@@ -2,8 +2,8 @@ declare const canonical: unique symbol;
 
 /**
  * A canonical path: decoded, without dot segments and doubled slashes, with names in lower case if they are stored so,
- * and without a trailing slash except for a folder. Only `kernel/routing/sent-path.ts` creates one, so all code sees
- * the same text.
+ * and without a trailing slash except for a folder. Only `kernel/routing/sent-path.ts` creates one, so all code uses
+ * the same text for the same path.
  */
 export type CanonicalPath = string & { readonly [canonical]: true };
 

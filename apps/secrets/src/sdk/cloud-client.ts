@@ -78,7 +78,7 @@ function limited(body: Readable): Readable {
     size += chunk.length;
     if (size > answerLimitBytes) body.destroy(new Error('the answer is too large'));
   });
-  // Errors are reported to the reader of the answer.
+  // The code that reads the answer reports its errors.
   pipeline(body, through, () => {});
   return through;
 }

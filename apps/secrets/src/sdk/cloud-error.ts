@@ -64,7 +64,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
 }
 
-/** True if the only attempt of a call was refused, so that nothing was created. */
+/** True if the call was attempted once and refused, so nothing was created. */
 export function wasRefused(error: unknown): boolean {
   const { httpStatusCode: status = 0, attempts = 0 } = ((error as Error).cause as ProviderError)?.$metadata ?? {};
   return attempts === 1 && status >= 400 && status < 500;

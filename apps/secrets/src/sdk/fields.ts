@@ -34,7 +34,7 @@ export interface FieldMeta {
   readonly several?: true;
   /** Whether numbers in the value keep their digits. In other fields they become plain numbers. */
   readonly exact?: true;
-  /** Whether its text is JSON or in another language. */
+  /** Whether the value is text in JSON or another language. */
   readonly document?: true;
   /** Whether the operation ignores its case. */
   readonly anyCase?: true;

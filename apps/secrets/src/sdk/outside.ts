@@ -12,8 +12,8 @@ export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
 const perTurn = 4;
 
 /**
- * Resumes simultaneous callers a few at a time. If hundreds arrive or are answered at the same time, other work runs in
- * between.
+ * Resumes simultaneous callers a few at a time. If hundreds arrive or are answered at the same time, other work still
+ * gets its turn.
  */
 export class Throttle {
   private readonly waiting: (() => void)[] = [];

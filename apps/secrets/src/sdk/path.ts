@@ -51,8 +51,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    */
   readonly update?: 'merge' | 'replace';
   /**
-   * With `merge`: the operation calls another system, so it is not repeated if another request was faster. Of two
-   * simultaneous changes, the last one wins.
+   * With `merge`: the operation calls another system, so it is not repeated if another request changed the record
+   * first. Of two simultaneous changes, the last one wins.
    */
   readonly once?: boolean;
   /** The default values, which are applied if nothing is stored (merge), or always (replace). */

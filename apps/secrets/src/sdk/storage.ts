@@ -30,7 +30,7 @@ export interface Storage {
   deletePrefix(prefix: string): void;
   /**
    * Makes a decision, one caller at a time among all nodes: `run` reads, and writes its result into a separate write
-   * set, which is committed before this resolves, and only if nothing that it read and wrote has changed in between;
+   * set, which is committed before this resolves, and only if no entry that it read or wrote has changed since then;
    * otherwise it runs again. `about` is the key that is read first, or a name for the data that is changed. `run` may
    * run more than once, so it must not call other systems. If there are other nodes, cached entries may be from
    * different times. To derive one entry from another, use `asStored`: entries are then read and locked in the

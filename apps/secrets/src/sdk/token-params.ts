@@ -101,7 +101,7 @@ export function settleTokenParams<T extends TokenParams & TokenAliases>(
   return params;
 }
 
-/** Whether a body sets a field: null empties a list, and unsets other fields. */
+/** Whether a body sets a field: null empties a list, but unsets any other field. */
 export const isGiven = (
   sent: Readonly<Record<string, unknown>>,
   field: string,

@@ -78,7 +78,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
       version: interfaceVersion,
       clusterName: config.clusterName,
       standby: config.standby,
-      // Computed once for all probes; rekeying does not change it.
+      // Computed once for all health checks; rekeying does not change it.
       clusterId() {
         if (barrier.sealed) return undefined;
         clusterId ??= uuidFrom(barrier.derive('cluster-id'));

@@ -4959,7 +4959,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/authentication-tokens": {
-    /** List the organization’s tokens of one type: one, or none. Their values are not shown. */
+    /** List the organization’s tokens of one type, which are at most one. Its value is not shown. */
     get: {
       parameters: {
         query?: {

@@ -150,7 +150,7 @@ function NewEnforcement({
     method.length === 0
       ? 'choose an MFA method'
       : Object.values(covered).every(({ length }) => length === 0)
-        ? 'choose whose logins: a method, a type, groups or entities'
+        ? 'choose the logins it applies to: a method, a type, groups or entities'
         : undefined;
   return (
     <FormDialog

@@ -36,7 +36,7 @@ export function Tokens() {
   const mayLookUp = may({ path: lookUp, capabilities: ['update'] }).forbidden === undefined;
   const finish = (created: string) => {
     setAdding(false);
-    // The order of the list has no meaning to people, so a new token could be anywhere in it.
+    // The list is in no meaningful order, so a new token could be anywhere in it.
     if (mayLookUp) void navigate(page('/access/tokens', { accessor: created }));
   };
   return (

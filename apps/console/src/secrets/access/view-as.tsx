@@ -52,7 +52,7 @@ export function ViewAs() {
           <ErrorNotice error={found.error} />
           {found.isPending ? <Skeleton rows={4} /> : null}
           {rules === undefined ? null : rules.root ? (
-            <p>It is a root token: it may do everything, without any rule.</p>
+            <p>It is a root token: it may do everything; no rule is needed.</p>
           ) : (
             <RuleTable rules={rules} />
           )}

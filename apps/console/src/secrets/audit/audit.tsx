@@ -87,8 +87,8 @@ export function Audit() {
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command={Object.keys(search).length === 0 ? 'SECRETS_AUDIT_TABLE=on' : undefined}>
           {Object.keys(search).length === 0
-            ? 'The audit table is empty. The service keeps it, besides its audit devices, once this setting is on.'
-            : 'Nothing in the audit table matches this search. It has changes; Reads shows who read what.'}
+            ? 'The audit table is empty. The service writes it, in addition to its audit devices, if this setting is on:'
+            : 'Nothing in the audit table matches this search. The table contains only changes; the page Reads shows who read which secret.'}
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (
@@ -205,7 +205,8 @@ function Chain() {
       </summary>
       <div className="stack-tight">
         <p className="second">
-          Store these chain heads elsewhere: comparing them later finds a table that was cut off.
+          Store these chain heads elsewhere: a later comparison with them shows whether the end of the table was
+          removed.
         </p>
         <ul className="list">
           {heads.data?.heads.map((head) => (

@@ -17,7 +17,7 @@ import { NewSecret } from './new-secret';
 import { Relocate } from './relocate';
 import { valuesAt } from './values';
 
-/** What users see of a folder if they may read some secrets in it, but not list them. */
+/** Shown instead of a folder's list to users who may read some secrets in the folder, but not list them. */
 function OpenPath({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
   const at = mount.path + folder;
   const named = useNamedBelow(
@@ -48,7 +48,7 @@ function OpenPath({ mount, folder }: { readonly mount: Mount; readonly folder: s
           onChange={setPath}
           hint={
             <>
-              Below <code>{at}</code>. With a slash at its end, a folder.
+              Below <code>{at}</code>. A slash at the end opens a folder.
             </>
           }
         />

@@ -89,7 +89,7 @@ function EditMetadata({ mount, path, metadata, onClose }: Props & { readonly onC
         label="Check-and-set required"
         checked={isChecked}
         onChange={setChecked}
-        hint="A write must name the current version, so that no one overwrites what they have not seen."
+        hint="A write must name the current version, so that no one overwrites a version that they have not seen."
       />
       <fieldset className="fields">
         <legend>Custom metadata</legend>

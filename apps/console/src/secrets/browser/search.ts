@@ -1,4 +1,4 @@
-/** What the secret browser shows, kept in the address; never a secret value. */
+/** What the secret browser shows. It is kept in the page's address, so it never contains a secret value. */
 export interface SecretSearch {
   /** Path including its mount; folders end with a slash. */
   readonly at?: string | undefined;

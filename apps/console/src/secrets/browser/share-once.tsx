@@ -22,9 +22,7 @@ const times = [
   { value: '72h', label: '3 days' },
 ];
 
-/**
- * Creates a link that shows the secret only once. If someone else has already opened it, the recipient learns this.
- */
+/** Creates a link that shows the secret only once. If someone else opened it first, the recipient sees this. */
 export function ShareOnce({
   mount,
   path,

@@ -27,7 +27,7 @@ export interface CollectionProps {
   readonly collection: Collection;
 }
 
-/** Lists the names of a collection, with a button that adds one. */
+/** Lists the names of a collection, with a button that adds an item. */
 export function CollectionList({ mount, collection }: CollectionProps) {
   const names = useListing(encodedPath(mount + collection.list));
   const [text, setText] = useState('');

@@ -29,7 +29,7 @@ type PathItem = Readonly<Partial<Record<'get' | 'post' | 'delete' | 'patch', Api
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
 };
-/** The OpenAPI document of a service, as this session may see it. */
+/** The OpenAPI document of a service, with the operations that this session may see. */
 export interface Document {
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };

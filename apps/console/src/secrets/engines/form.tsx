@@ -3,7 +3,7 @@ import type { Field } from './document';
 
 export type Typed = Readonly<Record<string, string>>;
 
-/** A form generated from the OpenAPI document, so that every engine has one. */
+/** A form generated from the OpenAPI document, so that every engine has a form. */
 export function GeneratedFields({
   fields,
   typed,

@@ -223,7 +223,7 @@ function Names({
 }) {
   const names = useList(encodedPath(path).replace(/\/$/, ''));
   if (names.data === undefined || names.data.length === 0) {
-    return <p className="second">{names.data === undefined ? '' : 'Nothing is there yet: give it a name below.'}</p>;
+    return <p className="second">{names.data === undefined ? '' : 'Nothing exists there yet: enter a name below.'}</p>;
   }
   return (
     <ul className="row" aria-label="Existing">

@@ -48,8 +48,7 @@ export function Limits() {
       {rates.data === undefined && rates.error === null ? <Skeleton rows={2} /> : null}
       {rates.data !== undefined && names.length === 0 ? (
         <Empty action={<CreateButton onClick={() => setAdding(true)}>Create quota</CreateButton>}>
-          A quota limits requests by rate, or how many leases there may be, so that one caller does not slow down all
-          others.
+          A quota limits the rate of requests or the number of leases, so that one caller does not slow down all others.
         </Empty>
       ) : null}
       {existing.length === 0 ? null : (

@@ -107,7 +107,7 @@ export function Explain() {
           <PolicyPicker
             chosen={(draft.policies ?? '').split(',').filter((one) => one !== '')}
             onChange={(chosen) => set('policies')(chosen.join(','))}
-            hint="What a token with only these policies may do. Needs sudo."
+            hint="Explains the rights of a token that has only these policies. Needs sudo."
           />
         ) : null}
         {whose === 'accessor' ? (
@@ -116,7 +116,7 @@ export function Explain() {
             required
             value={draft.accessor ?? ''}
             onChange={set('accessor')}
-            hint="Of the token, as the list of tokens shows it. Needs sudo."
+            hint="The accessor of the token, from the list of tokens. Needs sudo."
           />
         ) : null}
         <div className="row">

@@ -26,7 +26,7 @@ const acts = {
   unsuspend: ['End suspension', 'Their tokens work again.'],
   disable_two_factor: [
     'Remove second factor',
-    'They then sign in with only their password. For people who lost a device.',
+    'For people who lost a device. They can then sign in with only their password.',
   ],
 } as const;
 type Act = keyof typeof acts;

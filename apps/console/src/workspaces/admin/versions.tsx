@@ -139,7 +139,7 @@ function NewVersion({ tool, onClose }: { readonly tool: VersionedTool; readonly 
   return (
     <FormDialog title="Add version" action="Add version" change={add} onSend={() => add.mutate()} onBack={onClose}>
       <TextField label="Number" required autoFocus {...field('version')} placeholder={tools[tool].example} />
-      <TextField label="Archive" type="url" {...field('url')} hint="Where workers fetch it." />
+      <TextField label="Archive" type="url" {...field('url')} hint="The address from which workers download it." />
       <TextField label="SHA-256 of the archive" {...field('sha')} />
     </FormDialog>
   );

@@ -44,8 +44,8 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
         outline={2}
         empty={
           <Empty command={command()}>
-            No agent has registered yet. Create a token below, and start an agent in the network that its runs are
-            about: with this command, docker compose or the systemd unit <code>keystead-agent.service</code>. It asks
+            No agent has registered yet. Create a token below, and start an agent in the network that its runs must
+            reach: with this command, docker compose or the systemd unit <code>keystead-agent.service</code>. It asks
             for work over HTTPS, and nothing has to reach it.
           </Empty>
         }

@@ -70,7 +70,7 @@ export function Authorize() {
       {login === undefined ? (
         <Notice tone="red" alert>
           <span>
-            This address is not one that the tool’s login leads to. Start over with <code>terraform login</code>.
+            The tool’s login does not lead to this address. Start over with <code>terraform login</code>.
           </span>
         </Notice>
       ) : session.kind !== 'user' ? (
@@ -91,7 +91,7 @@ export function Authorize() {
           </p>
           <Notice tone="amber">
             <span>
-              Go on only if you have just started <code>terraform login</code> or <code>tofu login</code> on this
+              Continue only if you have just started <code>terraform login</code> or <code>tofu login</code> on this
               machine.
             </span>
           </Notice>

@@ -69,7 +69,7 @@ export function OneTimeLink({ transport, name, onSignIn }: OneTimeLinkProps) {
         </Notice>
         <span>
           <Button kind="primary" onClick={() => location.assign('/ui/')}>
-            {name === signedInAs ? 'Go on' : 'Sign in'}
+            {name === signedInAs ? 'Continue' : 'Sign in'}
           </Button>
         </span>
       </Framed>

@@ -100,7 +100,9 @@ export function Members() {
                     })
                   }
                 >
-                  <p>They leave all teams of {name}, and their tokens open it no more. Their account stays.</p>
+                  <p>
+                    They leave all teams of {name}, and their tokens no longer give access to it. Their account stays.
+                  </p>
                 </RemoveButton>
               );
             },
@@ -146,7 +148,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
     >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={asOpened(link)} onClose={invite.reset}>
-          Send them this link. They accept with their account, or create one.
+          Send them this link. They accept with their account, or create an account.
         </ShownOnce>
       ) : null}
       {invite.isSuccess && typeof link !== 'string' ? <p>{invited} has an account here, and is in.</p> : null}

@@ -68,7 +68,7 @@ export function TokenList({
               forbidden={forbidden}
               call={end(id)}
             >
-              <p>{description || id}: requests with it are refused from now on, on every node.</p>
+              <p>{description || id}: requests with this token are refused from now on, on every node.</p>
             </RemoveButton>
           ),
         },

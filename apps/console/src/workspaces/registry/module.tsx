@@ -383,7 +383,12 @@ function Deprecate({
       {isDeprecated ? (
         <p>The tools stop warning about it.</p>
       ) : (
-        <TextField label="Reason" autoFocus hint="Shown by the tools to people who use it." {...field('reason')} />
+        <TextField
+          label="Reason"
+          autoFocus
+          hint="The tools show it to people who use the version."
+          {...field('reason')}
+        />
       )}
     </FormDialog>
   );

@@ -181,7 +181,11 @@ function FromGit({ org, onClose }: { readonly org: string; readonly onClose: () 
         hint="If empty, each version tag is published. With a branch, each commit is published."
         {...field('branch')}
       />
-      <TextField label="Folder" hint="If the module is not in the root folder." {...field('source-directory')} />
+      <TextField
+        label="Folder"
+        hint="Only needed if the module is not in the root folder."
+        {...field('source-directory')}
+      />
       <TextField label="Tag prefix" placeholder="network/" {...field('tag-prefix')} />
     </FormDialog>
   );

@@ -58,7 +58,11 @@ export function Providers() {
         label="Providers"
         query={providers}
         paged
-        empty={<Empty action={create}>A provider of your own, signed with a key of the organization.</Empty>}
+        empty={
+          <Empty action={create}>
+            No provider yet. Providers of your own are signed with a key of the organization.
+          </Empty>
+        }
         columns={[
           {
             head: 'Provider',

@@ -53,7 +53,7 @@ export function TryVersion({ module, users }: { readonly module: string; readonl
           value={version}
           onChange={setVersion}
           placeholder="2.0.0"
-          hint="Plan-only runs, even if their configurations do not accept it."
+          hint="Plan-only runs, even of workspaces whose configurations do not accept this version."
         />
       </Form>
       {plans.length === 0 ? null : (

@@ -40,7 +40,7 @@ export function Retention() {
             ? 'No policy: states and configurations are kept until they are deleted by hand.'
             : inForce === null
               ? ''
-              : `${inForce.attributes['delete-older-than-n-days'] === undefined ? 'Nothing is deleted' : `What is older than ${inForce.attributes['delete-older-than-n-days']} days is deleted`}${isOwn ? '.' : ', as the installation says.'}`}
+              : `${inForce.attributes['delete-older-than-n-days'] === undefined ? 'Nothing is deleted' : `States and configurations older than ${inForce.attributes['delete-older-than-n-days']} days are deleted`}${isOwn ? '.' : ', by the policy of the installation.'}`}
         </p>
       }
     >

@@ -44,7 +44,7 @@ function verbsOf(run: LiveRun): Verb[] {
             verb: 'force-cancel' as const,
             label: 'Force cancel',
             question:
-              'The run no longer waits for the tool. What the tool still writes is not stored: resources may be left behind.',
+              'The run no longer waits for the tool, and the tool’s further output is not stored. Resources may exist that no state contains.',
             kind: 'danger' as const,
             forbidden: unless(
               actions['is-force-cancelable'],

@@ -9,7 +9,7 @@ import type { LiveRun, Phase } from './run-types';
 
 const acts = {
   'soft-delete': { label: 'Hide', title: 'Hide the results and the log of the' },
-  restore: { label: 'Bring back', title: 'Bring back the results and the log of the' },
+  restore: { label: 'Bring back', title: 'Restore the results and the log of the' },
   'permanently-delete': { label: 'Remove permanently', title: 'Permanently remove the results and the log of the' },
 } as const;
 type DataAct = keyof typeof acts;
@@ -19,8 +19,8 @@ export function RunData({ run, onChanged }: { readonly run: LiveRun; readonly on
   return (
     <div className="stack">
       <p className="second">
-        If a plan or its log shows what no one should see, hide it. Hidden data can be restored for seven days; then it
-        is removed permanently. Counts and the status stay.
+        If a plan or its log shows something that no one should see, hide it. Hidden data can be restored for seven
+        days; then it is removed permanently. Counts and the status stay.
       </p>
       <ul className="list" aria-label="Data of the run">
         {run.phases

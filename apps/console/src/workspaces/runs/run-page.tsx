@@ -271,9 +271,7 @@ function Inputs({ run }: { readonly run: LiveRun }) {
         )}
       </dl>
       <p>
-        <Link to={`/organizations/${org}/workspaces/${ws}/variables`}>
-          What its variables are, and where each comes from
-        </Link>
+        <Link to={`/organizations/${org}/workspaces/${ws}/variables`}>Its variables, and where each comes from</Link>
       </p>
     </div>
   );
@@ -285,8 +283,8 @@ function RunAccess({ run }: { readonly run: LiveRun }) {
   if (logins.length === 0) {
     return (
       <p className="second">
-        The run was given no credentials. Where its workspace has a secrets-role, its plan and its apply log in at the
-        secrets service, and their credentials are listed here.
+        The run got no credentials. If its workspace has a secrets-role, its plan and its apply log in at the secrets
+        service, and their credentials are listed here.
       </p>
     );
   }

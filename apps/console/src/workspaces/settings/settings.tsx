@@ -45,7 +45,7 @@ export function Settings() {
 
 const flags = [
   ['allow-force-delete-workspaces', 'Workspaces that manage resources may be deleted', undefined],
-  ['user-tokens-enabled', 'Allow API tokens of users', 'If not, only tokens of teams work in this organization.'],
+  ['user-tokens-enabled', 'Allow API tokens of users', 'If off, only tokens of teams work in this organization.'],
   ['speculative-plan-management-enabled', 'Cancel speculative plans of outdated commits', undefined],
   ['aggregated-commit-status-enabled', 'One commit status for all workspaces', undefined],
   [
@@ -112,7 +112,7 @@ function General({ organization }: { readonly organization: Resource<'Organizati
           { value: 'agent', label: 'Agent' },
           { value: 'local', label: 'Local' },
         ]}
-        hint="Remote plans and applies on the workers of this service, Agent on an agent pool; Local only stores the state here. Projects and workspaces can override it."
+        hint="Remote: runs on the workers of this service. Agent: runs on an agent pool. Local: only the state is stored here. Projects and workspaces can override it."
       />
       {value['default-execution-mode'] === 'agent' ? (
         <TextField

@@ -36,7 +36,7 @@ export function Teams() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'A team is a group of people with the same rights. You see your own teams, and those that are not secret.'
+              ? 'A team is a group of people with the same rights. You see your own teams, and teams that are not secret.'
               : `No team that you see has “${filters.q}” in its name.`}
           </Empty>
         }

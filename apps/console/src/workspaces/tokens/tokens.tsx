@@ -24,8 +24,7 @@ export function Tokens() {
       path="authentication-token"
       about={
         <p className="second">
-          For machines. Tokens of people are made by each for themselves, below Account; those of agents with their
-          pool.
+          For machines. People create their own tokens below Account; tokens of agents are created with their pool.
         </p>
       }
     >

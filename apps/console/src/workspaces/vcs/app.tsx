@@ -35,8 +35,8 @@ export function App({ client, forbidden }: ConnectionPart) {
         {({ data }) =>
           data.filter(own).length === 0 ? (
             <p>
-              It is installed nowhere yet. Install it at <code>{http}</code> on the accounts whose repositories
-              workspaces follow; they are found here within ten minutes, or at once by the webhook.
+              It is not installed yet. Install it at <code>{http}</code> on the accounts whose repositories workspaces
+              follow. Installations appear here within ten minutes, or at once if the webhook is set.
             </p>
           ) : (
             <Table

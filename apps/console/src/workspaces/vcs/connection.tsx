@@ -106,8 +106,8 @@ export function Connection() {
                 to={`/organizations/${encodeURIComponent(organization)}/version-control`}
                 forbidden={forbidden}
               >
-                Its token goes with it. Workspaces that follow a repository through it follow none then; webhooks are
-                removed at the host.
+                Its token is deleted with it. Workspaces that follow a repository through it are disconnected; webhooks
+                are removed at the host.
               </DangerZone>
             </>
           )

@@ -41,7 +41,7 @@ export function InBrowser({
     <section className="stack-tight" aria-labelledby="in-browser">
       <h2 id="in-browser">Connect in the browser</h2>
       <p className="second">
-        The application that is registered at {host} must be led back to{' '}
+        The application that is registered at {host} needs the redirect URL{' '}
         <Copied text={client.attributes['callback-url']} what="callback address" />
       </p>
       {agree.isSuccess ? <Notice tone="green">Connected.</Notice> : null}

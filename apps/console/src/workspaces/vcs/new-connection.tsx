@@ -128,7 +128,7 @@ function ConnectionForm({ organization, list }: { readonly organization: string;
             {...field('account')}
             error={fieldError(make.error, 'account')}
             placeholder="your own"
-            hint="An organization of the host. The host shows you the app before it creates it, and sends you back here."
+            hint="An organization of the host. The host shows you the app before it creates it, and then returns you to this page."
           />
           <div className="row">
             <Button busy={make.isPending} onClick={() => make.mutate()}>
@@ -141,7 +141,7 @@ function ConnectionForm({ organization, list }: { readonly organization: string;
             label="Id of the app"
             required
             {...field('key')}
-            hint="It reads contents, and reads and writes commit statuses and pull requests. Its page at GitHub shows the id."
+            hint="The app needs to read contents, and to read and write commit statuses and pull requests. Its page at GitHub shows the id."
           />
           <TextField
             label="Private key"
@@ -164,7 +164,7 @@ function ConnectionForm({ organization, list }: { readonly organization: string;
           required={key === ''}
           masked
           {...field('oauth-token-string')}
-          hint="It is encrypted and never shown again. It reads repositories, sets statuses, comments, and creates webhooks."
+          hint="It must be able to read repositories, set statuses, comment, and create webhooks. It is encrypted and never shown again."
         />
       )}
       {takesTokensAlone || isApp ? null : (
@@ -172,7 +172,7 @@ function ConnectionForm({ organization, list }: { readonly organization: string;
           <TextField
             label="OAuth client ID"
             {...field('key')}
-            hint="Of an application registered at the host: then you connect in the browser, without a token."
+            hint="The client id of an application registered at the host. With it, you connect in the browser, without a token."
           />
           {key === '' ? null : <TextField label="OAuth client secret" required masked {...field('secret')} />}
         </>

@@ -51,7 +51,7 @@ export function WorkspaceAccess() {
         query={grants}
         empty={
           <Empty>
-            No team has access to just this workspace. Owners, and teams with rights in the organization or its project,
+            No team has access to only this workspace. Owners, and teams with rights in the organization or its project,
             reach it.
           </Empty>
         }

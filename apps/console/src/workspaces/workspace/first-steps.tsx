@@ -48,7 +48,7 @@ export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: str
           <li>
             <p>
               The tool discovers services only over HTTPS, and this service has no HTTPS here. A file{' '}
-              <code>{file}</code> next to the configuration tells it where; put{' '}
+              <code>{file}</code> next to the configuration gives the addresses instead; put{' '}
               <Link to="/account">a token of yours</Link> in:
             </p>
             <Lines text={settingsOf(host, `${origin}/api/v2/`)} what="settings of the tool" />

@@ -2,7 +2,8 @@ import { useSyncExternalStore } from 'react';
 import { useSession } from '../../shell/session';
 
 /**
- * A remembered workspace of an organization. It is identified by its id, so that it is still found after a new name.
+ * A remembered workspace of an organization. It is identified by its id, so that it is still found after it was
+ * renamed.
  */
 export interface Mark {
   readonly id: string;

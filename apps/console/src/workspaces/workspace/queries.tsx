@@ -59,8 +59,8 @@ function List({ to, workspace }: { readonly to: string; readonly workspace: Work
         paged
         empty={
           <Empty action={create}>
-            A query lists what exists outside of any state, as the .tfquery.hcl files of the configuration ask. It
-            changes nothing.
+            A query lists resources that no state contains, as defined by the .tfquery.hcl files of the configuration.
+            It changes nothing.
           </Empty>
         }
         columns={[

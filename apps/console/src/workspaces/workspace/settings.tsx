@@ -39,7 +39,7 @@ export function Settings() {
               resources === 0 ? undefined : (
                 <Notice tone="red">
                   It manages {resources.toLocaleString('en')} {resources === 1 ? 'resource' : 'resources'}. Destroy them
-                  by a run first, or nothing will know of them.
+                  by a run first, otherwise no state contains them any more.
                 </Notice>
               )
             }
@@ -120,7 +120,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
       <TextField
         label="Variables files"
         rows={2}
-        hint="One path per line, relative to the working directory, or to the root if it begins with /. Variables set here win."
+        hint="One path per line, relative to the working directory, or to the root if it begins with /. Variables set in this console take precedence."
         {...field('var-files')}
       />
       <TextField

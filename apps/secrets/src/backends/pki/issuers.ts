@@ -83,7 +83,7 @@ const IssuerInput = z.object({
     .describe(
       'For certificates that would outlive the issuer. err: refuse them. truncate: shorten them. permit: issue them.',
     ),
-  usage: commaList().optional().describe('What the issuer may be used for.'),
+  usage: commaList().optional().describe('The permitted uses of the issuer.'),
   revocation_signature_algorithm: string()
     .optional()
     .describe('Signature algorithm of its CRLs. Default: that of its key.'),

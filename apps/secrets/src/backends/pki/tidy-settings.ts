@@ -11,7 +11,7 @@ const rows = {
   tidy_revoked_certs: [bool().describe('Remove expired revoked certificates, also from CRLs.'), false],
   tidy_invalid_certs: [bool().describe('Has no effect, because there are no unreadable values.'), false],
   tidy_revoked_cert_issuer_associations: [
-    bool().describe('For certificates revoked before their issuers were imported: find these issuers.'),
+    bool().describe('Find the issuers of certificates that were revoked before their issuers were imported.'),
     false,
   ],
   tidy_expired_issuers: [bool().describe('Remove expired issuers, except the default issuer.'), false],

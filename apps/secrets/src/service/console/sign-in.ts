@@ -153,7 +153,7 @@ export class ConsoleSignIn {
     return this.begin(token, () => ({ method, mount: mountPath(proof.mount), username, namespace }));
   }
 
-  /** A session with the token of a login; the token is revoked if there can be no session. */
+  /** A session with the token of a login; the token is revoked if the session cannot be created. */
   private async begin(token: string, byOf: (record: TokenRecord) => SignedInBy): Promise<Made> {
     const { kernel, sessions } = this.parts;
     const record = await kernel.tokens.find(token);

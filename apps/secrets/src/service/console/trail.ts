@@ -27,8 +27,8 @@ const clear = ['method', 'mount', 'username', 'namespace'];
 const declared: ReadonlySet<string> = new Set([...clear, 'token']);
 
 /**
- * Runs a sign-in, step-up or sign-out with the audit lines of a request: one before it starts, one for its result; the
- * chained table gets its row before anything changes. Throws what `work` throws.
+ * Runs a sign-in, step-up or sign-out with the audit lines of a request: one before it starts and one with its result.
+ * The chained table gets its row before anything changes. Throws what `work` throws.
  */
 export async function onTrail<T>(
   kernel: Pick<Kernel, 'audit' | 'chained' | 'committer' | 'namespaces'>,

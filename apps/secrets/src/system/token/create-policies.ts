@@ -16,9 +16,9 @@ export interface PolicyWish {
 const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
- * The policies of a new token: the policies that its role allows, or without a role, a subset of its parent's policies.
- * A parent from another namespace passes on no policies, so the token gets only the requested policies. Throws
- * `invalid`.
+ * The policies of a new token. With a role: the policies that the role allows. Without: a subset of its parent's
+ * policies. A parent from another namespace passes on no policies, so the token gets only the requested policies.
+ * Throws `invalid`.
  */
 export function newTokenPolicies(request: PolicyWish): string[] {
   const requested = clean(request.requested);

@@ -65,7 +65,7 @@ export function lookupPaths(parts: TokenParts) {
         summary: 'List the accessors of all tokens.',
         operationId: 'token-list-accessors',
         description:
-          'Pages have the order of the whole list. With expires_within only tokens that another token created for a day or longer, with details.',
+          'Pages follow the order of the whole list. With expires_within, the list has details, but only of tokens that another token created with a lifetime of a day or longer.',
         input: EndingInput.extend({
           detailed: bool().optional().describe('Include the name, policies and expiry of each token.'),
         }),

@@ -118,8 +118,8 @@ function Overview({ mount, name, of }: { readonly mount: string; readonly name: 
           }
         >
           <p>
-            The password of <code>{user}</code> is replaced by one that only this service knows. It is not shown, also
-            not to you: everything else that logs in as this user stops working.
+            The password of <code>{user}</code> is replaced by one that only this service knows. It is not shown, not
+            even to you. Everything else that logs in as this user stops working.
           </p>
           <ErrorNotice error={rotate.error} />
         </Confirm>

@@ -41,7 +41,7 @@ const policyRow: FieldRow = {
   label: 'Credential config',
   as: 'pairs',
   placeholder: 'password_policy=long',
-  hint: 'password_policy: another policy than that of the connection.',
+  hint: 'password_policy: a policy to use instead of that of the connection.',
 };
 
 /** The fields of a role. Suggested statements come from the plugin. */
@@ -49,7 +49,7 @@ export function roleGroups(connections: readonly string[], plugin: string | unde
   const listedPlugin = pluginOf(plugin ?? '');
   const usual = listedPlugin === undefined ? {} : { usual: listedPlugin.creation };
   const without = (what: 'revocation' | 'renewal') =>
-    listedPlugin === undefined ? {} : { hint: `Without any, ${listedPlugin.usual[what]}` };
+    listedPlugin === undefined ? {} : { hint: `If empty, ${listedPlugin.usual[what]}` };
   return [
     {
       rows: [
@@ -74,7 +74,7 @@ export function roleGroups(connections: readonly string[], plugin: string | unde
           name: 'rollback_statements',
           label: 'Rollback statements',
           as: 'statements',
-          hint: 'After a creation that failed halfway. Without any, the revocation statements run.',
+          hint: 'Run after a creation that failed halfway. If empty, the revocation statements run.',
         },
         { name: 'renew_statements', label: 'Renew statements', as: 'statements', ...without('renewal') },
       ],
@@ -111,14 +111,14 @@ export function staticRoleGroups(connections: readonly string[], record: FormRec
         ['3600', '1 hour'],
         ['14400', '4 hours'],
       ],
-      hint: 'How long after each of these times it may be tried.',
+      hint: 'How long after each of these times a rotation may still be tried.',
     },
   ];
   const user: FieldRow = {
     name: 'username',
     label: 'Username',
     required: true,
-    hint: 'An existing user. Its password is changed at once, and what logs in with the old one stops working.',
+    hint: 'An existing user. Its password is changed at once, so programs that use the old one can no longer log in.',
   };
   return [
     {
@@ -153,7 +153,7 @@ export function staticRoleGroups(connections: readonly string[], record: FormRec
           name: 'rotation_statements',
           label: 'Rotation statements',
           as: 'statements',
-          hint: 'Without any, the usual statement of the database changes the password.',
+          hint: 'If empty, the usual statement of the database changes the password.',
         },
         policyRow,
       ],

@@ -25,7 +25,7 @@ export function Roles({ mount }: { readonly mount: string }) {
       empty={{
         icon: UsersRound,
         command: `keystead write ${mount}roles/app db_name=app …`,
-        text: 'A role says with which statements a user is created, and how long it lives. Everyone who gets its credentials gets a separate user.',
+        text: 'A role defines the statements that create a user, and how long the user exists. Everyone who gets credentials gets a separate user.',
       }}
       columns={[
         {
@@ -58,7 +58,7 @@ export function StaticRoles({ mount }: { readonly mount: string }) {
       empty={{
         icon: UserRoundCog,
         command: `keystead write ${mount}static-roles/batch db_name=app username=batch rotation_period=24h`,
-        text: 'A static role takes over a user that exists, and changes its password again and again. Use it for programs that cannot get a new user each time.',
+        text: 'A static role takes over an existing user and changes its password regularly. Use it for programs that cannot get a new user each time.',
       }}
       columns={[
         { head: 'Username', cell: ({ username }) => <code>{username}</code>, sortBy: (one) => one?.username ?? '' },

@@ -31,7 +31,7 @@ export function RolePage({ mount, name }: { readonly mount: string; readonly nam
         },
       ]}
       about={(role) => `Creates ${makes[makingOf(role)]}, in these namespaces: ${namespacesOf(role)}.`}
-      deletion="No more tokens are given. What it created ends with its leases."
+      deletion="It issues no more tokens. Everything that it created ends with its leases."
     >
       {(part, role) =>
         part === 'settings' && role !== undefined ? (
@@ -124,7 +124,7 @@ function Token({
           chosen={form.audiences}
           onChange={(audiences) => set({ audiences })}
           free
-          hint="Without any, those of the role."
+          hint="If empty, those of the role."
         />
         {role !== undefined && role.kubernetes_role_type === 'ClusterRole' && makingOf(role) !== 'token' ? (
           <CheckField

@@ -82,13 +82,13 @@ export const roleGroups = ({ making: chosen }: FormRecord) =>
           name: 'allowed_kubernetes_namespace_selector',
           label: 'Allowed Kubernetes namespace selector',
           placeholder: '{"matchLabels": {"team": "shop"}}',
-          hint: 'Or namespaces by their labels, as JSON or YAML.',
+          hint: 'Or a selector of namespaces by their labels, as JSON or YAML.',
         },
         {
           name: 'token_default_audiences',
           label: 'Token default audiences',
           as: 'names',
-          hint: 'Without any, that of the cluster.',
+          hint: 'If empty, that of the cluster.',
         },
         ...(chosen === 'token'
           ? []
@@ -97,7 +97,7 @@ export const roleGroups = ({ making: chosen }: FormRecord) =>
                 name: 'name_template',
                 label: 'Name template',
                 placeholder: 'v-{{.RoleName}}-{{random 20}}',
-                hint: 'Of what is created.',
+                hint: 'Template for the names of created objects.',
               },
               { name: 'extra_labels', label: 'Extra labels', as: 'pairs', placeholder: 'team=shop' },
               { name: 'extra_annotations', label: 'Extra annotations', as: 'pairs', placeholder: 'owner=ana' },

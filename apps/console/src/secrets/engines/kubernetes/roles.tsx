@@ -27,7 +27,7 @@ export function Roles({ mount }: { readonly mount: string }) {
       empty={{
         icon: Container,
         command: `keystead write ${mount}roles/deploy allowed_kubernetes_namespaces=shop service_account_name=deployer`,
-        text: 'A role says of which service account tokens may be requested, in which namespaces of the cluster, and for how long.',
+        text: 'A role defines for which service accounts tokens may be requested, in which namespaces of the cluster, and for how long.',
       }}
       columns={[
         { head: 'Creates', cell: (role) => makes[makingOf(role)] },

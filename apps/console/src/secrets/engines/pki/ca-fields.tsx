@@ -19,8 +19,8 @@ export interface AskedCa {
 
 const caKeys = [
   { value: 'ec 256', label: 'EC P-256', hint: 'Small and fast, and known to every client: the usual choice.' },
-  { value: 'ec 384', label: 'EC P-384', hint: 'For rules that ask for more than 128 bits of security.' },
-  { value: 'rsa 2048', label: 'RSA 2048', hint: 'For clients that know only RSA.' },
+  { value: 'ec 384', label: 'EC P-384', hint: 'For rules that require more than 128 bits of security.' },
+  { value: 'rsa 2048', label: 'RSA 2048', hint: 'For clients that support only RSA.' },
   { value: 'rsa 3072', label: 'RSA 3072', hint: 'RSA as strong as EC P-256.' },
   { value: 'rsa 4096', label: 'RSA 4096', hint: 'RSA for CAs that are kept for decades; signing is slow.' },
   { value: 'ed25519 0', label: 'Ed25519', hint: 'Modern; browsers do not accept it yet.' },

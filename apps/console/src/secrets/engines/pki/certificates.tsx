@@ -172,7 +172,7 @@ export function Certificates({ mount }: { readonly mount: string }) {
       {keys.length === mostShown ? (
         <p className="second small">
           {chosen === 'all' || chosen === 'revoked'
-            ? `Only ${mostShown.toLocaleString('en')} certificates are searched. Show the valid ones to see what expires first.`
+            ? `Only ${mostShown.toLocaleString('en')} certificates are searched. Show only the valid ones to see which expire first.`
             : `The ${mostShown.toLocaleString('en')} certificates that expire first are shown.`}
         </p>
       ) : null}

@@ -75,7 +75,7 @@ export function IssuedCertificate({
               forbidden={
                 globalThis.isSecureContext
                   ? undefined
-                  : 'Browsers make this file only on pages that are loaded by https.'
+                  : 'Browsers can create this file only on pages that were loaded over HTTPS.'
               }
               onClick={() => setPacking(true)}
             >

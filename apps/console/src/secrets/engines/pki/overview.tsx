@@ -53,7 +53,7 @@ export function Overview({ mount }: { readonly mount: string }) {
             </CreateLink>
           }
         >
-          Certificates are issued by roles. A role says which names they may have, and for how long.
+          Certificates are issued by roles. A role defines which names they may have, and for how long.
         </Empty>
       ) : null}
       {roles.data === undefined || roles.data.length === 0 ? null : <Issue mount={mount} roles={roles.data} />}

@@ -18,7 +18,7 @@ export function Roles({ mount }: { readonly mount: string }) {
       empty={{
         icon: IdCard,
         command: `keystead write ${mount}roles/web allowed_domains=example.com allow_subdomains=true`,
-        text: 'A role says which names its certificates may have, for how long they are valid, and what they are for. Certificates are issued by roles.',
+        text: 'A role defines which names its certificates may have, for how long they are valid, and their purpose. Certificates are issued by roles.',
       }}
       columns={[
         { head: 'Allowed names', cell: allowedBy },

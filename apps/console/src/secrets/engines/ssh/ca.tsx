@@ -130,8 +130,8 @@ export function Ca({ mount }: { readonly mount: string }) {
           }
         >
           <p>
-            Its private key is deleted permanently. What it signed stays valid where its public key is trusted, so
-            remove that from the hosts, too.
+            Its private key is deleted permanently. Certificates that it signed stay valid where its public key is
+            trusted, so remove that from the hosts, too.
           </p>
         </Confirm>
       )}

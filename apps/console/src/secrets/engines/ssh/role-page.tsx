@@ -32,7 +32,7 @@ export function RolePage({ mount, name }: { readonly mount: string; readonly nam
       about={(role) => `${role.key_type === 'otp' ? 'One-time passwords' : 'Certificates'} for ${usersOf(role)}.`}
       deletion={
         isOtp
-          ? 'No more passwords are given. Those that were given work until their leases end.'
+          ? 'It issues no more passwords. Passwords that it issued work until their leases end.'
           : 'It signs no more keys. Certificates that it signed stay valid until they expire.'
       }
     >

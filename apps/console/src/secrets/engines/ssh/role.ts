@@ -130,7 +130,7 @@ const caGroups = [
         label: 'Signing algorithm',
         as: 'choice',
         options: ['default', 'ssh-rsa', 'rsa-sha2-256', 'rsa-sha2-512'],
-        hint: 'Of an issuer with an RSA key.',
+        hint: 'Only for issuers with an RSA key.',
       },
       {
         name: 'not_before_duration',

@@ -28,7 +28,7 @@ export function Roles({ mount }: { readonly mount: string }) {
       empty={{
         icon: IdCard,
         command: `keystead write ${mount}roles/deploy key_type=ca allowed_users=deploy …`,
-        text: 'A role says for which users certificates or one-time passwords may be requested, and for how long.',
+        text: 'A role defines for which users certificates or one-time passwords may be requested, and for how long.',
       }}
       columns={[
         {
@@ -68,7 +68,7 @@ const kinds = [
     part: 'otp',
     icon: KeySquare,
     title: 'One-time passwords',
-    text: 'A password for one login on one host, which asks this service whether it is good.',
+    text: 'A password for one login on one host. The host asks this service whether the password is valid.',
   },
 ] as const;
 

@@ -25,7 +25,7 @@ export function Keys({ mount }: { readonly mount: string }) {
       empty={{
         icon: KeyRound,
         command: `keystead write ${mount}keys/ana generate=true issuer=Example account_name=ana@example.com`,
-        text: 'Generate a key to check the codes of someone’s authenticator app, or import one to have its codes here.',
+        text: 'Generate a key to check the codes of someone’s authenticator app, or import a key to see its codes here.',
       }}
       columns={[
         {

@@ -35,7 +35,7 @@ export function EditKey({
   const least = Number(form.min_encryption_version);
   const problem =
     least !== 0 && least < Number(form.min_decryption_version)
-      ? 'What is encrypted with this version could not be decrypted: choose a version that decrypts.'
+      ? 'Data encrypted with this version could not be decrypted: choose a version that may decrypt.'
       : undefined;
   const send = () => {
     const changed = Object.entries(form).filter(([name, value]) => value !== before[name as keyof typeof before]);

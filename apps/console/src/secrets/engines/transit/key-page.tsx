@@ -118,7 +118,7 @@ export function KeyPage({ mount, name }: { readonly mount: string; readonly name
           onClose={close}
           onConfirm={() => remove.mutate({ method: 'DELETE', path: at }, { onSettled: close })}
         >
-          <p>All of its versions are deleted permanently. What they encrypted can never be decrypted again.</p>
+          <p>All of its versions are deleted permanently. Data that they encrypted can never be decrypted again.</p>
         </Confirm>
       ) : null}
       <SameBy api={`GET /v1/${path}`} command={`keystead read ${path}`} />

@@ -61,7 +61,7 @@ export const keyTypes: readonly KeyTypeChoice[] = [
   {
     value: 'aes128-gcm96',
     use: 'encrypt',
-    sentence: 'As aes256-gcm96, with a shorter key; for rules that ask for 128 bits.',
+    sentence: 'Like aes256-gcm96, with a shorter key; for rules that require 128 bits.',
     family: 'aead',
   },
   {
@@ -73,7 +73,7 @@ export const keyTypes: readonly KeyTypeChoice[] = [
   {
     value: 'xchacha20-poly1305',
     use: 'encrypt',
-    sentence: 'As chacha20-poly1305, with longer nonces, so that one key encrypts any number of messages.',
+    sentence: 'Like chacha20-poly1305, with longer nonces, so that one key can encrypt any number of messages.',
     family: 'aead',
   },
   {
@@ -83,7 +83,7 @@ export const keyTypes: readonly KeyTypeChoice[] = [
     family: 'ed25519',
   },
   ecdsa('p256', 'The usual curve.'),
-  ecdsa('p384', 'For rules that ask for more than 128 bits of security.'),
+  ecdsa('p384', 'For rules that require more than 128 bits of security.'),
   ecdsa('p521', 'The longest curve.'),
   rsa(2048, 'The shortest length that is still accepted everywhere.'),
   rsa(3072, 'As strong as 128 bits.'),

@@ -28,7 +28,7 @@ const fieldOf = (message: string, main: FieldName): FieldName =>
 const meanings: readonly (readonly [RegExp, string])[] = [
   [
     /message authentication failed|RSA decrypt/,
-    'This key did not make it, or with another context or associated data.',
+    'Another key made it, or this key with another context or other associated data.',
   ],
   [/too old/, 'The minimum decryption version of this key is higher.'],
 ];

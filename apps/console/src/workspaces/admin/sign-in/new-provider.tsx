@@ -30,7 +30,7 @@ function ProviderForm() {
   return (
     <Form action="Add provider" change={add} onSend={() => add.mutate()} onBack={() => void navigate({ to: list })}>
       <p className="second">
-        At the provider, make a confidential client for the code flow that may come back to{' '}
+        At the provider, create a confidential client for the code flow, with the redirect URI{' '}
         <Copied text={`${location.origin}/ui/sign-in/callback`} what="address to come back to" />
       </p>
       <ProviderFields draft={draft} error={add.error} stored={false} />

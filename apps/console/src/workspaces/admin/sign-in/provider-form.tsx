@@ -120,18 +120,18 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
       />
       <CheckField
         label="Link accounts by verified email"
-        hint="Happens once per account: its password and tokens are revoked. Accounts of administrators are never linked."
+        hint="Each account is linked only once; its password and tokens are then revoked. Accounts of administrators are never linked."
         {...check('links-accounts')}
       />
       <TextField
         label="Claim with the groups"
         placeholder="groups"
-        hint="Fills teams that name a group. A JSON pointer where it begins with a slash: /realm_access/roles"
+        hint="The claim with the user’s groups, which fill the teams that name them. A value that begins with a slash is a JSON pointer: /realm_access/roles"
         {...field('groups-claim')}
       />
       <TextField
         label="Group of site administrators"
-        hint="Its members are site administrators until they sign in without it."
+        hint="Its members are site administrators until they sign in without being in this group."
         {...field('site-admin-group')}
       />
       <TextField

@@ -120,7 +120,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
     <SettingsForm draft={draft} change={save} onSend={() => save.mutate()}>
       <CheckField
         label="Enable SAML sign-in"
-        hint="Needs the address and the certificate of the provider."
+        hint="Requires the address and the certificate of the provider."
         {...check('enabled')}
       />
       <TextField
@@ -137,7 +137,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
       />
       <CheckField
         label="Groups fill teams"
-        hint="Fills the teams that name a group, and the owners of organizations that name one."
+        hint="Groups of the provider fill the teams, and the owners of organizations, that name them."
         {...check('team-management-enabled')}
       />
       <TextField label="Attribute with the groups" {...field('attr-groups')} />
@@ -179,7 +179,7 @@ function Edit({ attributes }: { readonly attributes: SamlSettings }) {
         <TextField
           label="Single logout address"
           type="url"
-          hint="Stored and shown, without effect: single logout is not built."
+          hint="Stored and shown, but without effect: single logout is not supported."
           {...field('slo-endpoint-url')}
         />
       </details>

@@ -76,8 +76,8 @@ export function Scim() {
                 </span>
               }
             >
-              A directory (Okta, Entra ID, another that speaks SCIM 2.0) adds people here before they come, fills teams
-              with its groups, and takes people out the moment that they leave.
+              A directory (Okta, Entra ID, another that speaks SCIM 2.0) adds people here before their first sign-in,
+              fills teams with its groups, and removes people as soon as they leave.
             </Empty>
           )
         }
@@ -184,7 +184,7 @@ function Groups() {
         empty={
           <Empty>
             {filters.q === undefined
-              ? 'The directory has sent none yet. A group fills the teams that link to it on their own pages.'
+              ? 'The directory has sent no groups yet. A group fills the teams that link to it on their own pages.'
               : `No group has “${filters.q}” in its name.`}
           </Empty>
         }
@@ -219,7 +219,10 @@ function Groups() {
                     })
                   }
                 >
-                  <p>Its members become site administrators. Members of the previous group no longer are.</p>
+                  <p>
+                    Its members become site administrators. Members of the previous group are no longer site
+                    administrators.
+                  </p>
                 </RemoveButton>
               ),
           },

@@ -26,7 +26,7 @@ const acmeFields = recordFields({
     false,
   ],
   default_directory_policy: [
-    string().describe('What ACME directories without a role do: sign-verbatim, role:NAME, or forbid.'),
+    string().describe('How ACME directories without a role issue: sign-verbatim, role:NAME, or forbid.'),
     'sign-verbatim',
   ],
   dns_resolver: [string().describe('Address and port of the DNS resolver. Empty: the system’s resolver.'), ''],

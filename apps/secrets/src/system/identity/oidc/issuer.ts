@@ -15,7 +15,7 @@ const config = single('oidc/config', z.object({ issuer: z.string() }));
 const explicit =
   'If "issuer" is set explicitly, all tokens must be validated against that address. Setting issuer to "" goes back to SECRETS_PUBLIC_URL.';
 const unknown =
-  'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, since the keys to verify it with could not be found.';
+  'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, because clients could not find the keys to verify it.';
 
 /**
  * The issuer of a namespace's tokens. Each namespace has an issuer below its own path, so it cannot impersonate

@@ -12,7 +12,7 @@ export const OAuthError = z.object({
 
 /** Statuses of these errors, for the OpenAPI document. */
 export const oauthStatuses = {
-  400: 'The request is refused; error says why.',
+  400: 'The request is refused; `error` gives the reason.',
   401: 'The client or the access token is not known.',
   403: 'The person may not sign in there.',
 };

@@ -69,12 +69,12 @@ async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | Raw
   const provider = await findProvider(storage, params.name);
   if (!provider) return oauthError('invalid_request', 'provider not found');
   if (sentBasic && input.client_secret !== undefined) {
-    return oauthError('invalid_request', 'a client proves itself in one way: by header or in the body');
+    return oauthError('invalid_request', 'a client may authenticate in one way only: in the header or in the body');
   }
   const clientId = sentBasic?.name ?? input.client_id ?? '';
   if (clientId === '') return oauthError('invalid_request', 'client_id parameter is required');
   if (input.client_id !== undefined && input.client_id !== clientId) {
-    return oauthError('invalid_request', 'client_id is another one than in the Authorization header');
+    return oauthError('invalid_request', 'client_id differs from the one in the Authorization header');
   }
   const client = await findClient(storage, clientId);
   const secret = sentBasic?.password ?? input.client_secret ?? '';

@@ -28,7 +28,7 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
     path('audit-chain/verify', {
       summary: 'Checks every link of the audit table.',
       description:
-        'A large table is checked in parts of a few seconds: if an answer has a next, send that as after. Problems and ends of chains add up; only an answer that reaches the end has valid true, so all answers must be without problems.',
+        'A large table is checked in parts of a few seconds: if an answer has `next`, send it as `after`. Each answer lists the problems and ends of chains of its part. Only the last answer can have `valid: true`, so also check that no earlier answer lists problems.',
       sudo: true,
       rootNamespaceOnly: true,
       write: {

@@ -42,7 +42,7 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
   return path('audit-chain/entries', {
     summary: 'Lines of the audit table, newest first.',
     description:
-      'The table has requests that changed something, hashed as in every audit device. A large table is searched in parts of a few seconds: an answer may have few lines or none, and still a next.',
+      'The table has requests that changed something, hashed as in every audit device. A large table is searched in parts of a few seconds: an answer may have few lines or none, and still have `next`.',
     sudo: true,
     rootNamespaceOnly: true,
     read: {

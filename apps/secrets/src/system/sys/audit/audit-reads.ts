@@ -13,7 +13,9 @@ const usualRows = 100;
 const input = z.object({
   path: string()
     .optional()
-    .describe('Only reads of this path, relative to its namespace. With a slash at the end: of everything below it.'),
+    .describe(
+      'Only reads of this path, relative to its namespace. With a slash at the end: reads of everything below it.',
+    ),
   namespace: string().optional().describe('Only reads in this namespace, such as team/. The root namespace is /.'),
   entity_id: string().optional().describe('Only reads by this entity.'),
   since: string().optional().describe('Only reads from this time, such as 2026-01-31T12:00:00Z.'),

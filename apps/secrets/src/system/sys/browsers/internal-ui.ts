@@ -76,7 +76,7 @@ export function internalUiPaths(parts: PreflightParts) {
         summary: 'Read the policy rules of the calling token.',
         operationId: 'internal-ui-read-resultant-acl',
         output: z.looseObject({ root: z.boolean() }),
-        description: 'With sudo, also those of another token of this namespace or below, by its accessor.',
+        description: 'With sudo, also the rules of another token of this namespace or below, by its accessor.',
         input: z.object({
           accessor: string().optional().describe('Accessor of the token. Default: the calling token.'),
         }),

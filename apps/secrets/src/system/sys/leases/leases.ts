@@ -274,5 +274,5 @@ function parseLimit(text: string | undefined): number {
   return limit;
 }
 
-/** The ending of an operation id: of two equivalent paths, the id of the older path ends with a number. */
+/** The end of an operation id: if two paths are equivalent, the id of the older one ends with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

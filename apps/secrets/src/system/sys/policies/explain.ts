@@ -60,7 +60,7 @@ export function explainPath(authority: Authority): Path {
     summary: 'Why a token may or may not do something.',
     description:
       'Answers for the calling token, or with sudo for another one, which rule of which policy decides about a request, ' +
-      'which matching rules lost and why, and what else is in the way.',
+      'which matching rules it overrides and why, and what else stops the request.',
     write: {
       operationId: 'policies-explain',
       summary: 'Explain whether and why a token may make a request.',

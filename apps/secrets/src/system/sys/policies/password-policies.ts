@@ -48,7 +48,7 @@ export function passwordPolicyPaths(): Path[] {
         summary: 'Create a password policy, or replace it.',
         operationId: 'policies-write-password-policy',
         input: z.object({
-          policy: document(string()).optional().describe('The policy, in HCL or JSON, or either of them in base64.'),
+          policy: document(string()).optional().describe('The policy, in HCL or JSON; either may be in base64.'),
         }),
         auditClear: 'all',
         run({ storage, params, input }) {

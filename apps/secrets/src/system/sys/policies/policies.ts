@@ -8,7 +8,7 @@ import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 
 const PolicyInput = z.object({
-  policy: document(string()).optional().describe('The policy, in HCL or JSON, or either of them in base64.'),
+  policy: document(string()).optional().describe('The policy, in HCL or JSON; either may be in base64.'),
   cas: notKept(int())
     .optional()
     .describe('Write only if this is the current version. 0 or -1: write only if the policy does not exist.'),

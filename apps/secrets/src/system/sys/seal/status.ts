@@ -212,7 +212,7 @@ export function statusPaths(
   ];
 }
 
-// After a status below 200, clients would wait for another response.
+// Clients treat a status below 200 as interim, and would wait for another response.
 const statusCode = () =>
   int().pipe(z.int().min(200).max(599)).optional().describe('Status to answer with in this state.');
 
