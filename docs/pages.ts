@@ -32,7 +32,8 @@ export const notRun: Readonly<Record<string, string>> = {
   'docs/guides/acme.md': 'needs your own domain names and web server; apps/secrets/test/interop runs ACME clients',
   'docs/guides/audit.md': 'sends lines to your own log server',
   'docs/guides/backup.md': 'needs your own database; the tests of the command line restore into one',
-  'docs/guides/cert-login.md': 'needs TLS, which npm start does not have; apps/cli/test/cert-login.test.ts does the same',
+  'docs/guides/cert-login.md':
+    'needs TLS, which npm start does not have; apps/cli/test/cert-login.test.ts does the same',
   'docs/guides/import.md': 'needs another server; the tests of both imports start one',
   'docs/guides/remote-runs.md': 'starts a worker that keeps running',
 };

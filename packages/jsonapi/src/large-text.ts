@@ -9,7 +9,7 @@ const backslash = 0x5c;
 export class LargeText {
   constructor(readonly bytes: Uint8Array) {}
 
-  /** The replacement in a logged body. It differs if the texts differ. */
+  /** The replacement in a logged body. It differs if the strings differ. */
   toJSON(): object {
     return { sha256: createHash('sha256').update(this.bytes).digest('hex') };
   }

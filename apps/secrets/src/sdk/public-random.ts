@@ -5,7 +5,7 @@ const pool = { bytes: Buffer.alloc(0), used: 0 };
 
 /**
  * Random bytes for values that are public once they are used, such as nonces and serial numbers. They are drawn 4 KiB
- * at a time, because each draw takes about 2 µs, whatever its length. Keys come from `randomBytes`, which keeps no
+ * at a time, because each draw takes about 2 µs, regardless of its length. Keys come from `randomBytes`, which keeps no
  * copy.
  */
 export function publicRandom(length: number): Buffer {

@@ -53,7 +53,7 @@ export interface AppParts {
 /** A run's page, as the tool prints its address. */
 const RUN_PAGE = /^\/app\/([\w.-]+)\/([\w.-]+)\/runs\/(run-\w+)(?:\?.*)?$/;
 
-/** All agents of a pool count as one caller, and each of them sends requests all the time. */
+/** The rate limit treats all agents of a pool as one caller, and each agent sends requests all the time. */
 const AGENTS_OF_A_POOL = 20;
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };

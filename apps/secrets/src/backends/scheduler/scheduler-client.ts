@@ -47,7 +47,7 @@ const throttledRestMs = 10_000;
 /** The maximum length of an error message, because some proxies respond with whole pages. */
 const longestText = 500;
 const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
-/** The statuses with which a proxy answers if its scheduler is unavailable. */
+/** The statuses that a proxy answers if its scheduler is unavailable. */
 const proxyStatuses = new Set([502, 503, 504]);
 
 /** The dependencies of a scheduler client. All clients of a scheduler share its circuit. */

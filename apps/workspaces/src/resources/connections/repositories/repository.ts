@@ -39,15 +39,15 @@ export async function tokenText(db: Database, keyring: Keyring, id: string): Pro
 }
 
 /**
- * The settings with which a repository is reached: those of its connection or, for cleaning up, the last settings of a
- * removed connection.
+ * The settings for reaching a repository: those of its connection or, for cleaning up, the last settings of a removed
+ * connection.
  */
 interface RepositoryAccess extends HostPlace {
   readonly credential: string;
 }
 
 /**
- * The settings with which a repository is reached now. They are stored, because they are needed after its connection is
+ * The current settings for reaching a repository. They are stored, because they are needed after its connection is
  * removed.
  */
 export async function accessTo(

@@ -25,8 +25,8 @@ export const claimNames: readonly string[] = [
 ];
 
 /**
- * A workspace, with the names and ids in the identities of its runs, and the role and namespace with which its runs get
- * credentials of the secrets service.
+ * A workspace, with the names and ids in the identities of its runs, and the role and namespace that its runs use to
+ * get credentials of the secrets service.
  */
 export interface WorkspaceIdentity {
   readonly organizationId: string;

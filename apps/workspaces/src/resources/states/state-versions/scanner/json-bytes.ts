@@ -198,7 +198,7 @@ export class KnownTexts {
   }
 }
 
-/** Assembles a text from the pieces in which it arrives. */
+/** Assembles a string from the pieces in which it arrives. */
 export class TextBuilder {
   private parts: Buffer[] | undefined;
   private length = 0;
