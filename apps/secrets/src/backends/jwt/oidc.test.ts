@@ -424,7 +424,7 @@ describe('sign-in at an OpenID provider', () => {
       .set('Content-Type', 'application/x-www-form-urlencoded')
       .set('Origin', 'https://provider.example');
   /** The confirmation code in the form's page: in a field, or as visible text. */
-  const proofIn = (page: string) => /(?:name="confirmation" value="|finish the login: )(\w{32})/.exec(page)?.[1] ?? '';
+  const proofIn = (page: string) => /(?:name="confirmation" value="|enter this code: )(\w{32})/.exec(page)?.[1] ?? '';
 
   describe('by form', () => {
     beforeAll(() => configure({ oidc_response_mode: 'form_post' }).expect(204));
@@ -505,7 +505,7 @@ describe('sign-in at an OpenID provider', () => {
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /authorization_pending/);
       const sent = provider.signIn(auth_url);
       const parameters = await callback({ ...sent, code: `${sent.code}"><script>` }).expect(200);
-      expect(parameters.text).toContain('It is mine');
+      expect(parameters.text).toContain('Yes, sign in');
       expect(parameters.text).not.toContain('"><script>');
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /authorization_pending/);
       await callback({ ...sent, confirmation: 'yes' }).expect(200, /You can close this page/);
