@@ -61,7 +61,7 @@ describe('the program', () => {
     const { code, said } = await keystead(['status', '--address', 'http://127.0.0.1:9']);
     expect(code).toBe(1);
     expect(said).toContain('cannot be reached');
-    expect(said).toContain('--address or SERVICE_ADDR name another address');
+    expect(said).toContain('Set another address with --address or SERVICE_ADDR');
   });
 
   it.each([

@@ -139,7 +139,7 @@ describe('the catalogue of versions', () => {
     index('99.0.0');
     const { added, problems } = await refresh();
     expect(added).toEqual([]);
-    expect(problems).toEqual([expect.stringContaining('not signed by a key that is trusted here')]);
+    expect(problems).toEqual([expect.stringContaining('not signed by a trusted key')]);
     expect(await found('99.0.0')).toEqual([]);
   });
 

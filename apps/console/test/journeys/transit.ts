@@ -43,7 +43,7 @@ describe('the pages of a transit engine', () => {
       // The error message is next to its field.
       await page.getByLabel('Ciphertext').fill('vault:v1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
       await button(page, 'Decrypt').click();
-      await page.getByText('This key did not make it').waitFor();
+      await page.getByText('Another key made it').waitFor();
       expect(await page.getByLabel('Ciphertext').getAttribute('aria-invalid')).toBe('true');
       await tab(page, 'Encrypt').click();
       await page.getByLabel('Base64').check();

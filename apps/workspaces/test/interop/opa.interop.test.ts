@@ -124,7 +124,7 @@ const kinds = given ? kindsHere() : [];
       ['clash', 'errored', [expect.stringMatching(/multiple outputs|conflict/)]],
       ['good', 'failed', ['g']],
       ['missing', 'errored', [expect.stringMatching(/no value/)]],
-      ['word', 'errored', [expect.stringMatching(/must answer a list/)]],
+      ['word', 'errored', [expect.stringMatching(/must return a list/)]],
     ]);
   });
 
