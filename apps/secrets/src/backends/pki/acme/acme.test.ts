@@ -416,9 +416,9 @@ describe('a stranger', () => {
     const targets = [
       ['inside.example.com', 'http-01', 'private'],
       ['cloud.example.com', 'tls-alpn-01', 'private'],
-      ['there.example.com', 'http-01', 'may not use this port', `http://there.example.com:${httpPort + 1}/x`],
-      ['file.example.com', 'http-01', 'may not use this port', 'file:///etc/passwd'],
-      ['name.example.com', 'http-01', 'may not use this port', `http://a:b@there.example.com:${httpPort}/x`],
+      ['there.example.com', 'http-01', 'may not lead to this address', `http://there.example.com:${httpPort + 1}/x`],
+      ['file.example.com', 'http-01', 'may not lead to this address', 'file:///etc/passwd'],
+      ['name.example.com', 'http-01', 'may not lead to this address', `http://a:b@there.example.com:${httpPort}/x`],
       ['meta.example.com', 'http-01', 'private', `http://10.0.0.1:${httpPort}/x`],
       ['loop.example.com', 'http-01', 'redirects', '/loop'],
       ['long.example.com', 'http-01', 'too large', '/long'],
