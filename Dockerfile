@@ -1,9 +1,9 @@
 # All images, from the root of the repository:  docker build --target secrets --tag localhost/keystead/secrets .
-#   secrets, workspaces: the services    worker: for remote runs    agent: the same for a pool
-# A registry other than npm's, or a CA: put an .npmrc next to package.json; it does not get into the images.
+#   secrets, workspaces: the services    worker: carries out remote runs    agent: a worker of an agent pool
+# To use another registry than npm's, or a CA, put an .npmrc next to package.json. It is not copied into the images.
 FROM node:24.21.0-bookworm-slim AS sources
 WORKDIR /src
-# npm reads no .npmrc of a project for what it installs globally, so it is named.
+# For global packages npm does not read the .npmrc of the project, so it is named here.
 ENV CI=1 NPM_CONFIG_USERCONFIG=/src/.npmrc
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml .npmrc* ./
 RUN npm install --global "$(node --print 'require("./package.json").packageManager')" && pnpm fetch
@@ -17,7 +17,7 @@ RUN docs/deploy/pack.sh /out workspaces
 
 FROM node:24.21.0-bookworm-slim AS secrets
 LABEL org.opencontainers.image.title="keystead/secrets" org.opencontainers.image.licenses="Apache-2.0"
-# Every request is audited unless the operator says where to.
+# Every request is audited to standard output, unless the operator configures it.
 ENV NODE_ENV=production SECRETS_HOST=0.0.0.0 SECRETS_AUDIT_STDOUT=on
 COPY docs/deploy/healthcheck.cjs docs/deploy/make-secrets.sh /srv/keystead/
 COPY --from=packed-secrets /out/secrets /srv/keystead
@@ -33,7 +33,7 @@ ENTRYPOINT ["node", "dist/main.js"]
 
 FROM node:24.21.0-bookworm-slim AS workspaces
 LABEL org.opencontainers.image.title="keystead/workspaces" org.opencontainers.image.licenses="Apache-2.0"
-# Few arenas: what the threads that compress give back is not kept for each of them.
+# With few arenas, the C library does not keep freed memory separately for each compressing thread.
 ENV NODE_ENV=production WORKSPACES_HOST=0.0.0.0 WORKSPACES_DRAIN_DELAY_SECONDS=5 MALLOC_ARENA_MAX=2
 COPY docs/deploy/healthcheck.cjs docs/deploy/heard /srv/keystead/
 COPY --from=packed-workspaces /out/workspaces /srv/keystead
@@ -46,7 +46,7 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "/srv/keystead/healthcheck.cjs", "WORKSPACES", "8300"]
 ENTRYPOINT ["node", "dist/main.js"]
 
-# What the tool asks of a machine, and what closes the network to its runs.
+# The packages that the tool needs, and those that block parts of the network to runs.
 FROM workspaces AS worker
 LABEL org.opencontainers.image.title="keystead/worker"
 USER 0:0
@@ -56,7 +56,7 @@ RUN apt-get update \
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 CMD ["/srv/keystead/heard"]
 ENTRYPOINT ["node", "dist/worker-main.js"]
 
-# It is given an address and the token of a pool.
+# It gets the address of the service and the token of a pool.
 FROM worker AS agent
 LABEL org.opencontainers.image.title="keystead/agent"
 CMD ["agent"]

@@ -25,7 +25,7 @@ function read(name) {
   const text = readFileSync(path.join(folder, name), 'utf8');
   const [, kind, service, body] = /^kind: (.+)\nservice: (.+)\n\n([\s\S]+)$/.exec(text) ?? [];
   if (!(kind in kinds) || !(service in services)) throw new Error(`changes/${name}: no such kind or service`);
-  // Links go from the folder above. Every line below its bullet; a blank line between paragraphs stays blank.
+  // Links become relative to the folder above. Lines are indented below their bullet, except blank lines between paragraphs.
   const lines = body.trim().replaceAll('](../', '](').split('\n');
   const below = lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n');
   return { name, kind, service, item: body.startsWith('- ') ? lines.join('\n') : `- ${below.trimStart()}` };

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npm run release-files -- --into FOLDER [--tag v1.2.3] [--chart]`: the files of a release. The command line as one
-// file and as
-// an npm package, the chart if requested (helm packs it), and the digests of all files. Needs dependencies, no build.
+// file and as an npm package, the chart if requested (helm packs it), and the digests of all files. Needs dependencies,
+// no build.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes what an installation keeps secret: database passwords and addresses and the two seal keys, in one folder for each
-# container. Files that are there already stay as they are.
-# Usage: make-secrets.sh [FOLDER]    (default: data/compose). POSTGRES_HOST: the machine of the database (default: postgres).
+# Creates the secrets of an installation: database passwords and addresses, and the two seal keys, in one folder for each
+# container. Existing files are not changed.
+# Usage: make-secrets.sh [FOLDER]    (default: data/compose). POSTGRES_HOST: the host of the database (default: postgres).
 set -eu
 folder=${1:-data/compose}
 host=${POSTGRES_HOST:-postgres}
@@ -9,8 +9,8 @@ umask 077
 mkdir -p "$folder"
 
 random() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
-# keep FOLDER/NAME CONTENT MODE: whole or not at all. The folder as a whole is closed to others on this machine; the files
-# in it must be readable by the numeric users inside the containers.
+# keep FOLDER/NAME CONTENT MODE: writes a file completely or not at all. Other users of this machine cannot enter the
+# folder; the files in it must be readable by the numeric users inside the containers.
 keep() {
   [ ! -e "$folder/$1" ] || return 0
   mkdir -p "$folder/${1%/*}"
@@ -29,8 +29,8 @@ for service in secrets workspaces; do
   keep "$service/$service-seal-key" "$(random)" 0444
 done
 keep workspaces/workspaces-agent-token "$(random)" 0444
-# The worker is root in its container, and what it starts there must not read this.
+# The worker is root in its container, and the runs that it starts must not read this file.
 keep worker/worker-agent-token "$(cat "$folder/workspaces/workspaces-agent-token")" 0400
-# Earlier versions gave it the database and the seal key.
+# Earlier versions gave the worker the database address and the seal key.
 rm -f "$folder/worker/worker-database-url" "$folder/worker/worker-seal-key"
 echo "Back up $folder/secrets/secrets-seal-key and $folder/workspaces/workspaces-seal-key apart from the database: without them its content is lost."

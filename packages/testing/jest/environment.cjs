@@ -1,5 +1,5 @@
 // The environment of a test file: Node as it is, without a separate context. A context slows every access to a global,
-// and modules loaded in one cannot be used in the next. What a file changes in the process is restored after it.
+// and modules loaded in one cannot be used in the next. Changes that a file makes to the process are undone after it.
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
 

@@ -31,7 +31,7 @@ Module._extensions['.ts'] = (module, file) => module._compile(compiled(file), fi
 const resolve = Module._resolveFilename;
 /** A source may import another by its built name. */
 Module._resolveFilename = function (name, parent, ...more) {
-  // The path of the loader that threads are started with.
+  // Threads are started with this loader.
   if (name === 'tsx/cjs') return __filename;
   try {
     return resolve.call(this, name, parent, ...more);

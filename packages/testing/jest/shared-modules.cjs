@@ -10,7 +10,7 @@ const { gunzipSync } = require('node:zlib');
 const root = path.resolve(__dirname, '../../..');
 /** From within the packages, where Node loads ES modules without a warning. */
 const requireInstalled = createRequire(path.join(root, 'node_modules', 'shared.cjs'));
-/** Test tools that each file loads for itself: Jest, and what has configuration. */
+/** Test tools that each file loads separately: Jest, and packages with configuration. */
 const ofOneFile = /\/node_modules\/(jest(-[^/]+)?|@jest\/[^/]+|expect|fast-check)\/(?!.*\/node_modules\/)/;
 const source = /^(apps|packages)\/(?!testing\/)[^/]+\/src\/(?!.*\.test\.ts$).*\.ts$/;
 

@@ -13,7 +13,7 @@ sys.path.insert(0, folder)
 import service_client  # noqa: E402
 from service_client import AuthenticatedClient, Client, models  # noqa: E402
 
-# Everything that was generated can be loaded: no operation and no schema came out broken.
+# All generated code can be loaded, so no operation and no schema was generated with an error.
 modules = [found.name for found in pkgutil.walk_packages(service_client.__path__, "service_client.")]
 loaded = {name: importlib.import_module(name) for name in modules}
 operations = {name.rsplit(".", 1)[1]: module for name, module in loaded.items() if hasattr(module, "sync_detailed")}
@@ -40,7 +40,7 @@ def made(name, values):
     return getattr(models, name).from_dict(values)
 
 
-# A mount, seen in the table of mounts
+# A mount, which appears in the table of mounts
 call("mounts-enable-secrets-engine", "shelf", body=made("MountsEnableSecretsEngineRequest", {"type": "kv"}), status=204)
 table = call("mounts-list-secrets-engines")
 assert "shelf/" in table.data.to_dict()
@@ -51,7 +51,7 @@ assert call("kv1-kv-v1-read", "box").data.to_dict() == {"color": "green", "size"
 assert isinstance(call("kv1-kv-v1-read", "nothing", status=404), models.Error)
 call("kv1-kv-v1-delete", "box", status=204)
 
-# A policy, and a token that has it and no more
+# A policy, and a token that has only this policy
 rules = 'path "kv1/*" { capabilities = ["read"] }'
 call("sys-write-policies-acl-name", "reader", body=made("SysWritePoliciesAclNameRequest", {"policy": rules}), status=204)
 assert call("sys-read-policies-acl-name", "reader").data.policy == rules
@@ -92,7 +92,7 @@ proof = {
 done = call("sys-write-mfa-validate", body=made("SysWriteMfaValidateRequest", proof), client=nobody).auth
 assert done.client_token != "" and done.entity_id == entity
 
-# A group alias, and a rekey that is begun and given up
+# A group alias, and a rekey that is started and cancelled
 accessor = call("auth-list-enabled-methods").data["userpass/"].to_dict()["accessor"]
 alias = made("IdentityWriteGroupAliasRequest", {"name": "Ops", "mount_accessor": accessor})
 ids = call("identity-write-group-alias", body=alias).data

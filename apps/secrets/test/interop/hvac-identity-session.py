@@ -125,7 +125,7 @@ refused(lambda: identity.delete_named_key("pipeline"), exceptions.InvalidRequest
 identity.delete_role("build")
 identity.delete_named_key("pipeline")
 
-# Second factors: an authenticator that knows nothing of this service reads the URI.
+# Second factors: an independent authenticator library reads the URI.
 method = client.write("identity/mfa/method/totp", issuer="Acme Co", algorithm="SHA256", digits=8)["data"]["method_id"]
 url = client.write("identity/mfa/method/totp/admin-generate", method_id=method, entity_id=entity)["data"]["url"]
 authenticator = pyotp.parse_uri(url)

@@ -102,7 +102,7 @@ def step_down():
 
 @check
 def audit():
-    # Devices are set up by configuration; the answers say so.
+    # Devices are set in the configuration; the answers report this.
     assert list(client.sys.list_enabled_audit_devices()["data"]) == ["file/"]
     assert client.sys.calculate_hash("file", "some text")["data"]["hash"].startswith("hmac-sha256:")
     refused(lambda: client.sys.enable_audit_device("file", path="more", options={"file_path": "x"}), exceptions.InvalidRequest, "cannot enable or disable audit devices via API")
@@ -168,7 +168,7 @@ def namespaces():
 
 @check
 def aws():
-    # The cloud provider engine goes by the name cloudtwo.
+    # The engine for AWS is mounted under the name cloudtwo.
     engine = client.secrets.aws
     at = {"mount_point": "cloudtwo"}
     engine.configure_root_iam_credentials(given["key"]["id"], given["key"]["secret"], region="eu-west-1", iam_endpoint=given["cloud"], sts_endpoint=given["cloud"], max_retries=0, **at)
@@ -202,7 +202,7 @@ def aws():
 
 @check
 def azure():
-    # The cloud identity method goes by the name cloudone.
+    # The method for Azure is mounted under the name cloudone.
     method = client.auth.azure
     at = {"mount_point": "cloudone"}
     method.configure(given["tenant"], given["resource"], client_id="reader", client_secret=given["secret"], **at)
@@ -255,7 +255,7 @@ def keys():
     done = s.rekey_multi(shares[1:3], nonce=nonce, recovery_key=True)
     assert done["complete"] is True and len(done["keys"]) == 3
     refused(lambda: s.read_backup_keys(recovery_key=True), exceptions.InvalidRequest, "no backed-up keys found")
-    # Without shares of a seal there is nothing to rekey, verify or keep: these are the answers of such a service.
+    # A service without seal shares has nothing to rekey, verify or back up: these are its answers.
     refused(s.read_rekey_progress, exceptions.InvalidRequest)
     refused(s.cancel_rekey_verify, exceptions.InvalidRequest)
     refused(s.read_rekey_verify_progress, exceptions.InvalidRequest)
@@ -280,7 +280,7 @@ def keys():
 
 @check
 def what_is_not_built():
-    # Sentinel policies and clusters of Raft: the answers of a service that has none.
+    # The answers of a service without Sentinel policies and Raft clusters.
     s = client.sys
     for call in (s.list_rgp_policies, s.list_egp_policies, lambda: s.read_rgp_policy("x"), lambda: s.read_egp_policy("x")):
         refused(call, exceptions.InvalidPath, "unsupported path")

@@ -14,7 +14,7 @@ sys.path.insert(0, folder)
 import service_client  # noqa: E402
 from service_client import AuthenticatedClient, models  # noqa: E402
 
-# Everything that was generated can be loaded: no operation and no schema came out broken.
+# All generated code can be loaded, so no operation and no schema was generated with an error.
 modules = [found.name for found in pkgutil.walk_packages(service_client.__path__, "service_client.")]
 loaded = {name: importlib.import_module(name) for name in modules}
 operations = {name.rsplit(".", 1)[1]: module for name, module in loaded.items() if hasattr(module, "sync_detailed")}
@@ -71,7 +71,7 @@ assert call("workspaces_read_by_name", "orchard", "grove").data.id == grove.id
 page = call("workspaces_list", "orchard", pagesize=1, searchname="gro")
 assert list(items(page)) == [grove.id] and page.meta.pagination.total_count == 1
 
-# What breaks a rule is refused with the attribute it is in
+# An invalid value is refused, and the error names its attribute
 refused = call("workspaces_create", "orchard", status=422, body=body("WorkspacesCreate", "workspaces", {"name": "a b"}))
 assert isinstance(refused, models.Errors)
 assert refused.errors[0].source.pointer == "/data/attributes/name"
@@ -83,7 +83,7 @@ variable = call("workspaces_vars_create", grove.id, status=201, body=body("Works
 assert variable.attributes.value is None and variable.relationships.configurable.data.id == grove.id
 assert list(items(call("workspaces_vars_list", grove.id))) == [variable.id]
 
-# A lock, a state with outputs, what is included of it, and the way back
+# A lock, a state with outputs, included resources, and a rollback
 reason = models.WorkspacesLockBody.from_dict({"reason": "harvest"})
 assert call("workspaces_lock", grove.id, body=reason).data.attributes.locked is True
 state = {
@@ -107,7 +107,7 @@ creator = next(item for item in current.included if isinstance(item, models.User
 assert creator.id == current.data.relationships.created_by.data.id and creator.attributes.is_site_admin is True
 assert call("workspaces_unlock", grove.id).data.attributes.locked is False
 
-# A team's access, and what it amounts to
+# A team's access, and the permissions that result
 grant = body(
     "TeamWorkspacesCreate",
     "team-workspaces",
@@ -117,7 +117,7 @@ grant = body(
 granted = call("team_workspaces_create", status=201, body=grant).data
 assert granted.attributes.access.value == "read" and granted.relationships.team.data.id == team.id
 
-# Put away again
+# Clean up
 call("workspaces_delete", grove.id, status=204)
 call("projects_delete", orange.id, status=204)
 call("organizations_delete", "orchard", status=204)

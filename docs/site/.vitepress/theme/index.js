@@ -1,4 +1,4 @@
-// The usual theme without its typeface: pages take the one of the system, and load nothing from elsewhere.
+// The default theme without its typeface: pages use the typeface of the system, and load nothing from other sites.
 import theme from 'vitepress/theme-without-fonts';
 import './style.css';
 

@@ -1,4 +1,4 @@
-// A session of the ACME client library lego: each argument after the directory is a step, and what came of it is printed as a line of JSON.
+// A session of the ACME client library lego: each argument after the directory is a step, and its result is printed as a line of JSON.
 package main
 
 import (
@@ -35,7 +35,7 @@ func (u *user) GetEmail() string                       { return "ops@example.com
 func (u *user) GetRegistration() *acme.ExtendedAccount { return u.account }
 func (u *user) GetPrivateKey() crypto.Signer           { return u.key }
 
-// records has a server answer names.
+// records sets the TXT records of challenges at a DNS server.
 type records struct{ endpoint string }
 
 func (r records) say(verb, domain, keyAuth string) error {

@@ -1,4 +1,4 @@
-# What needs a version of a module, an uploaded configuration, or a group of the directory.
+# Resources that need a version of a module, an uploaded configuration, or a group of the directory.
 variable "group" { type = string }
 
 resource "tfe_no_code_module" "berth" {

@@ -1,4 +1,4 @@
-# One of each resource that this service has; later.tf adds what needs an upload or a group first.
+# One of each resource that this service supports; later.tf adds those that need an upload or a group first.
 terraform {
   required_providers {
     tfe = { source = "hashicorp/tfe" }

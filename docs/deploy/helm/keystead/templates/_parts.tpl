@@ -1,4 +1,4 @@
-{{/* What a component has: what holds for all pods, and over it its own. Takes root and own; read with fromYaml. */}}
+{{/* The values of a component: the values for all pods, overridden by its own. Takes root and own; read it with fromYaml. */}}
 {{- define "keystead.component" }}
 {{- $names := list "podAnnotations" "podLabels" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
 {{- $more := list "priorityClassName" "initContainers" "extraEnv" "envFrom" "extraVolumes" "extraVolumeMounts" "ca" "ingress" }}
@@ -35,7 +35,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* What the pods of services and workers have in common. */}}
+{{/* The common part of the pods of services and workers. */}}
 {{- define "keystead.anyPod" }}
 # A Service called `secrets-…` would otherwise put variables with our prefix into the pod, and the service refuses unknown ones.
 enableServiceLinks: false
@@ -57,14 +57,14 @@ topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname
     whenUnsatisfiable: ScheduleAnyway
-    # Of the pods of one version: else those that an upgrade is about to end decide where the new ones go.
+    # Only pods of one version are counted: otherwise the old pods of an upgrade would decide where new ones are placed.
     matchLabelKeys: [pod-template-hash]
     labelSelector:
       matchLabels: {{- include "keystead.selector" . | nindent 8 }}
 {{- end }}
 {{- end }}
 
-{{/* What every pod of a service is like, and its container. They take root, name, service and prefix. */}}
+{{/* The pod of a service, and its container. Both take root, name, service and prefix. */}}
 {{- define "keystead.pod" }}
 automountServiceAccountToken: {{ .service.serviceAccountToken }}
 securityContext: { runAsNonRoot: true, runAsUser: 10001, runAsGroup: 10001, fsGroup: 10001, seccompProfile: { type: RuntimeDefault } }
@@ -121,7 +121,7 @@ env:
 {{- end }}
 {{- end }}
 
-{{/* The settings of a service, which its own `settings` come over. */}}
+{{/* The settings of a service. Its own `settings` override them. */}}
 {{- define "keystead.settings" }}
 {{- $other := index .root.Values (ternary "workspaces" "secrets" (eq .name "secrets")) }}
 {{ .prefix }}_HOST: '0.0.0.0'
