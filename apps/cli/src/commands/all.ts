@@ -45,7 +45,7 @@ export const groups: Groups = {
   operator: 'Keys, shares and nodes of the service.',
   org: 'Organizations of the workspace service.',
   pki: 'Certificates from a CA in the service.',
-  policy: 'What tokens may do.',
+  policy: 'Rules about what tokens may do.',
   print: 'Print the token that commands use.',
   registry: 'Modules and providers of an organization.',
   run: 'Plans and applies.',

@@ -136,7 +136,7 @@ export class OpenApiDocuments {
         version: this.source.version,
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
-      servers: [{ url: '/v1', description: 'Where every path begins, at the address of this service.' }],
+      servers: [{ url: '/v1', description: 'The beginning of every path, at the address of this service.' }],
       security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
       paths: sorted(paths),
       components: { responses: refusalResponses(), schemas: sorted(schemas), securitySchemes },

@@ -69,7 +69,7 @@ export function pathEntry(mount: LiveMount, declared: Path, namespacePath: strin
     genericParameter: generic
       ? {
           name: mountParameter,
-          description: 'Where the mount is.',
+          description: 'The path of the mount.',
           in: 'path',
           schema: { type: 'string', default: mount.path.slice(area.length, -1) },
           required: true,

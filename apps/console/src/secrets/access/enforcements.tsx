@@ -193,7 +193,7 @@ function NewEnforcement({
         chosen={covered.auth_method_types}
         onChange={set('auth_method_types')}
         placeholder="Choose types"
-        hint="Also at methods that are enabled later."
+        hint="This includes methods that are enabled later."
       />
       <IdentityPicker
         kind="group"

@@ -106,7 +106,7 @@ function Ranges({ list, forbidden }: { readonly list: string; readonly forbidden
               forbidden={forbidden}
               call={(api) => api.DELETE(rangePath, { params: { path: { cidr_range_id: id } } })}
             >
-              <p>Where other ranges are enabled, requests from these addresses are refused then.</p>
+              <p>If other ranges are enabled, requests from these addresses will be refused.</p>
             </RemoveButton>
           ),
         },

@@ -131,7 +131,7 @@ function General({ project }: { readonly project: ProjectResource }) {
         label="Workspaces that manage resources may be deleted"
         {...field('force-delete')}
         options={[
-          { value: '', label: 'As the organization says' },
+          { value: '', label: 'The default of the organization' },
           { value: 'true', label: 'By administrators of a workspace' },
           { value: 'false', label: 'By owners only' },
         ]}

@@ -298,7 +298,7 @@ function RunAccess({ run }: { readonly run: LiveRun }) {
         { head: 'Token (accessor)', cell: ({ accessor }) => <Copied text={accessor} what="accessor" /> },
         { head: 'Namespace', cell: ({ namespace }) => namespace || 'root' },
         {
-          head: 'What it was given',
+          head: 'Credentials',
           cell: ({ accessor }) =>
             config.other.secrets === undefined ? (
               <span className="second">ask the secrets service by the accessor</span>

@@ -156,7 +156,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
                         label="Private key"
                         action="Save key"
                         attribute="ssh-key"
-                        hint="Without a passphrase. It is encrypted and never shown again."
+                        hint="A private key without a passphrase. It is encrypted and never shown again."
                         rows={6}
                         call={(api, text) =>
                           api.PATCH('/api/v2/oauth-tokens/{oauth_token_id}', {

@@ -13,7 +13,7 @@ const usualFacts = ['account_id', 'auth_type'];
 
 const Identity = z.object({
   iam_alias: oneOf(aliases, (alias) => `invalid iam_alias of ${JSON.stringify(alias)}`).describe(
-    'What the alias is named after. role_id: all callers of a role share an entity. unique_id, canonical_arn and full_arn: each AWS identity has an entity.',
+    'The source of the name of the alias. role_id: all callers of a role share an entity. unique_id, canonical_arn and full_arn: each AWS identity has an entity.',
   ),
   iam_metadata: commaList().describe(`Metadata of the alias and the tokens: default, or some of ${facts.join(', ')}.`),
 });

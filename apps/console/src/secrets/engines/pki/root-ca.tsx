@@ -98,7 +98,7 @@ export function RootCa({ mount }: { readonly mount: string }) {
           label="Put the addresses of this CA into certificates"
           checked={setsUrls}
           onChange={setSetsUrls}
-          hint={`So that clients find its certificate, CRL and OCSP responder: ${address}`}
+          hint={`Clients then find its certificate, CRL and OCSP responder: ${address}`}
         />
       )}
     </Form>

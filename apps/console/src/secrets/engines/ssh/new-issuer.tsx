@@ -71,7 +71,7 @@ export function NewIssuer({
             value={form.private_key}
             onChange={set('private_key')}
             placeholder="-----BEGIN OPENSSH PRIVATE KEY-----"
-            hint="Without a passphrase. It is stored and never shown again."
+            hint="A private key without a passphrase. It is stored and never shown again."
           />
           <PastedField
             label="Public key"

@@ -86,7 +86,7 @@ function Otp({
           value={ip}
           onChange={setIp}
           placeholder="10.0.0.5"
-          hint={networks === '' ? 'Of the host.' : `Of the host, in ${networks}.`}
+          hint={networks === '' ? 'The address of the host.' : `The address of the host, in ${networks}.`}
         />
         <TextField
           label="Username (optional)"

@@ -76,7 +76,12 @@ const caGroups = [
       check('allow_host_certificates', 'Allow host certificates', 'Hosts prove who they are.'),
       defaultUser,
       users,
-      listed('allowed_domains', 'Allowed domains', 'example.com', 'Of host certificates; * allows any.'),
+      listed(
+        'allowed_domains',
+        'Allowed domains',
+        'example.com',
+        'Domains that host certificates may name; * allows any.',
+      ),
       check('allow_subdomains', 'Allow subdomains'),
       check('allow_bare_domains', 'Allow bare domains'),
       { name: 'ttl', label: 'TTL', as: 'ttl', hint: 'Used if a request names no TTL.' },

@@ -171,7 +171,7 @@ function Certificate({
             Saved next to its key, <code>~/.ssh/id_{kind}</code>, it is used by itself. From elsewhere:
           </p>
           <Command text={`ssh -i ~/.ssh/id_${kind} -o CertificateFile=${file} ${principal}@host.example.com`} />
-          <p>What it says:</p>
+          <p>The contents of the certificate:</p>
           <Command text={`ssh-keygen -L -f ${file}`} />
         </div>
       )}

@@ -86,7 +86,7 @@ export const keyTypes: readonly KeyTypeChoice[] = [
   ecdsa('p384', 'For rules that require more than 128 bits of security.'),
   ecdsa('p521', 'The longest curve.'),
   rsa(2048, 'The shortest length that is still accepted everywhere.'),
-  rsa(3072, 'As strong as 128 bits.'),
+  rsa(3072, 'About as strong as a symmetric key of 128 bits.'),
   rsa(4096, 'The longest; signing is slow.'),
   {
     value: 'hmac',

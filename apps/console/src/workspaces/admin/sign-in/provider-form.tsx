@@ -95,7 +95,7 @@ export function ProviderFields({ draft, error, stored }: ProviderFieldsProps) {
   const { field, check } = fieldsOf(draft, error);
   return (
     <>
-      <TextField label="Name" required hint="The label of the button: Sign in with …" {...field('name')} />
+      <TextField label="Name" required hint="Shown on the button: Sign in with …" {...field('name')} />
       <TextField
         label="Issuer"
         required

@@ -133,7 +133,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       responseFormat: 'injected',
       sudo: kind === 'auth',
       params: { path: 'folder' },
-      paramDocs: { path: 'Where it is mounted.' },
+      paramDocs: { path: 'The path of the mount.' },
       read: {
         summary: words.readSummary,
         operationId: words.readId,
@@ -164,7 +164,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       responseFormat: 'injected',
       sudo: kind === 'auth',
       params: { path: 'folder' },
-      paramDocs: { path: 'Where it is mounted.' },
+      paramDocs: { path: 'The path of the mount.' },
       read: {
         summary: words.readTune,
         operationId: words.readTuneId,

@@ -197,15 +197,15 @@ const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
   summary: `Follow a run as server-sent events. ${howLong}`,
   answers: streamAnswers(
     '`run`: its attributes, `phases` and the numbers of its `events` and `comments`, whenever one of them changes. `log`: ' +
-      '`text` of a `phase`, `bytes` long, that begins at byte `offset`. `end`: it is over. `gone`: it was deleted. A client that ' +
-      'sends the id of an event as `Last-Event-ID` gets what came after it.',
+      '`text` of a `phase`, `bytes` long, that begins at byte `offset`. `end`: the run has ended. `gone`: the run was deleted. A ' +
+      'client that sends the id of an event as `Last-Event-ID` gets the later events.',
   ),
   load,
   run: async (call: Call<string, undefined, Run>) => streamRun(call),
 });
 
 const listAnswers = streamAnswers(
-  '`ready`: later changes are sent from now on. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
+  '`ready`: later changes are sent from now on. `run`: a run has changed, with `run-id`, `workspace-id`, `status` and ' +
     '`action`. `reset`: the events after `Last-Event-ID` are no longer known. An event may be sent twice.',
 );
 

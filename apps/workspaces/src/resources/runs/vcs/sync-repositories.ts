@@ -8,7 +8,7 @@ import { type Reached, reachRepository, type VcsDeps } from '../../connections/r
 import type { Follow } from './deliveries';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
-/** How soon after a host can be reached again, commits that were pushed in the meantime are found. */
+/** The maximum pause between attempts at a host that fails, unless polls are further apart. */
 const longestPauseSeconds = 60;
 
 /**
