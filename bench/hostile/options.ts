@@ -17,7 +17,7 @@ export const usage = `npm run bench -- --hostile [--service NAME] [--seconds N] 
   --only TEXT     only operations and bodies whose name contains TEXT
   --write         also write the tables to bench/results/`;
 
-/** Reads the command line; throws an error that names what it does not understand. */
+/** Reads the command line. Throws an error that names the first unknown argument. */
 export function parseHostileOptions(args: readonly string[]): HostileOptions {
   const { values } = parseArgs({
     args: [...args],

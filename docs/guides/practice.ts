@@ -1,6 +1,6 @@
 import { startPracticeSystems } from './practice-systems';
 
-// `npm run practice`: the outside systems of the guides, until Ctrl-C, and what to set for them.
+// `npm run practice`: runs stand-ins of the guides' outside systems until Ctrl-C, and prints the variables to set.
 const lines = (variables: Record<string, string>) =>
   Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
 

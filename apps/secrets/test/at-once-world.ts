@@ -76,7 +76,7 @@ export function senderTo(secrets: Secrets) {
       signal: AbortSignal.timeout(60_000),
     });
     const text = await answer.text();
-    // Answers of an overloaded machine are not what this test looks for.
+    // This test ignores answers that only an overloaded machine gives.
     if (answer.status === 503 && text.includes('storage is unavailable')) {
       return senderTo(secrets)(method, path, token, body);
     }

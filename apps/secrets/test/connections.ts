@@ -12,7 +12,8 @@ export function connectionsTo(target: () => string): { readonly address: string;
       const { hostname, port } = new URL(target());
       further = net.connect(Number(port), hostname);
     } catch {
-      // The target has ended, and the service asks it once more. A socket left open would keep `close` waiting.
+      // The target has ended, and the service calls it once more. A socket that is left open would keep `close`
+      // waiting.
       socket.destroy();
       return;
     }

@@ -1,7 +1,7 @@
 /** Another way to write the URL of a path. */
 export interface Spelling {
   readonly name: string;
-  /** One of many of a kind; not every path is tried with each. */
+  /** Whether it is one of many spellings of its kind; each of these is tried only on some paths. */
   readonly oneOfMany?: boolean;
   /** Derives it from the plain path below `/v1/`; undefined if it would be the same. */
   write(path: string): string;

@@ -22,7 +22,7 @@ const fieldsOfKey: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ssh-ed255
 class Reader {
   private at = 0;
   constructor(private readonly bytes: Buffer) {}
-  /** What was read so far. */
+  /** The data read so far. */
   get before(): Buffer {
     return this.bytes.subarray(0, this.at);
   }

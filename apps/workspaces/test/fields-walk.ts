@@ -81,7 +81,7 @@ export function walkOf(workspaces: Workspaces) {
       if (path.startsWith('/scim/')) test.set('Content-Type', 'application/scim+json');
       for (const [name, value] of Object.entries(headers ?? {})) test.set(name, value);
       const answer = await test;
-      // A stalled machine gives these answers; this test does not look for that.
+      // This test ignores answers that only a stalled machine gives.
       if (answer.status !== 503 || !answer.text.includes('storage is unavailable')) return answer;
     }
   };

@@ -49,7 +49,7 @@ export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
   const runs = {
     workspaces,
     admin,
-    /** How many tests there were. */
+    /** The number of tests so far. */
     counter: 0,
     /** Id of the test's workspace. */
     workspace: '',

@@ -144,7 +144,7 @@ function wrongInApp(app: string, from: string, to: string, typeOnly: boolean, or
   return undefined;
 }
 
-/** Files next to the folders join them, and may import from all. */
+/** Files next to the folders combine them, and may import from all. */
 function wrongInWorker(from: string, to: string, { worker }: Orders): string | undefined {
   const [own, other] = [from, to].map((file) => file.split('/').slice(1, -1).join('/')) as [string, string];
   if (own === other || own === '') return undefined;
