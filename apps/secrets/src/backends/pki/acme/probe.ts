@@ -68,7 +68,8 @@ export class Probe {
       `http://${hostOf(identifier)}${httpPort === 80 ? '' : `:${httpPort}`}/.well-known/acme-challenge/${token}`,
     );
     for (let hop = 0; hop <= mostRedirects; hop++) {
-      if (!this.mayBeAsked(url)) return problemText('connection', `${url.origin}: challenges may not lead to this address`);
+      if (!this.mayBeAsked(url))
+        return problemText('connection', `${url.origin}: challenges may not lead to this address`);
       const remainingMs = Math.ceil(until - performance.now());
       if (remainingMs <= 0) return problemText('connection', `${identifier.value}: no answer in time`);
       let answer: Awaited<ReturnType<typeof outsideCall>>;
