@@ -18,7 +18,9 @@ const firstPatienceMs = 60_000;
  * or stored.
  */
 const readBackMs = 600_000;
-/** A caller's pause between requests. There is a pause because this is not a measurement of speed. */
+/**
+ * A caller's pause between requests. The program does not measure speed, so callers need not send as fast as possible.
+ */
 const pauseMs = 20;
 
 /** A service, and how to write a numbered value there and read it again. */

@@ -27,7 +27,7 @@ export async function ensureDatabase(url: string): Promise<boolean> {
       await client.query(`CREATE DATABASE ${pg.escapeIdentifier(database)} TEMPLATE template0 ENCODING 'UTF8'`);
       return true;
     } catch (error) {
-      // A concurrent caller was faster.
+      // A concurrent caller has created it first.
       if (codeOf(error) === DUPLICATE_DATABASE || codeOf(error) === UNIQUE_VIOLATION) return false;
       throw new DatabaseUnreachable(
         `cannot create database ${database} at ${addressOf(url)}: ${(error as Error).message}`,

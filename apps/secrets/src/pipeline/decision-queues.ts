@@ -58,7 +58,7 @@ interface Queue {
 }
 
 const MOST = 64;
-/** After another node was faster, decisions are made in the database for this long. */
+/** How long decisions are made in the database after another node has changed the same object first. */
 const CONTENDED_MS = 1000;
 /** The number of decisions in the database at once. It is limited because other work also needs connections. */
 const IN_DATABASE = 2;

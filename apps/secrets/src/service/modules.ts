@@ -82,7 +82,8 @@ export async function buildModules(
   });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
-    // A copy outside the database at any log level: a caller who sets the level must not be able to silence it.
+    // The log is a copy of the chain heads outside the database. It is written at any log level, so that no caller can
+    // suppress it by changing the level.
     const endLog = log.child({}, { level: 'info' });
     storage.background.every('audit-heads', 300_000, async () => {
       for (const head of await chain.heads()) if (head.chain === chain.id) endLog.info(head, 'end of the audit chain');

@@ -18,7 +18,7 @@ export function WorkspaceHead({ children }: { readonly children?: ReactNode }) {
   const { opened } = useMarks(org);
   const id = workspace?.id;
   const name = workspace?.attributes.name;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only the workspace says that another was opened
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect must run when another workspace is opened
   useEffect(() => {
     if (id !== undefined && name !== undefined) opened({ id, name });
   }, [id, name]);

@@ -14,7 +14,7 @@ const SecretId = z.object({
   ttlSeconds: z.number(),
   createdAtMs: z.number(),
   updatedAtMs: z.number(),
-  /** 0 means never. */
+  /** 0 means that it never expires. */
   expiresAtMs: z.number(),
 });
 /** A secret id as stored. */

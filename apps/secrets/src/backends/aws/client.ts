@@ -17,7 +17,9 @@ const fields = recordFields({
   iam_endpoint: [string().describe('URL of IAM, if it is not the provider’s own.'), ''],
   sts_endpoint: [string().describe('URL of STS. Default: the provider’s own.'), ''],
   sts_region: [
-    string().describe('Region of the STS endpoint that login requests must be for. Empty: the global endpoint.'),
+    string().describe(
+      'Region of the STS endpoint to which login requests must be addressed. Empty: the global endpoint.',
+    ),
     '',
   ],
   use_sts_region_from_client: [bool().describe('Accept login requests for the STS endpoint of any region.'), false],

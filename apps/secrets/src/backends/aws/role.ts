@@ -60,7 +60,7 @@ const Role = fields.input.extend({
 export type AwsRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
 
-/** Finds a role; names are compared without case. */
+/** Finds a role; the case of names is ignored. */
 export const findRole = (storage: Storage, name: string): Soon<AwsRole | undefined> =>
   roles.find(storage, name.toLowerCase());
 

@@ -71,7 +71,7 @@ const fields = loginFields({
 export type CertRole = z.output<typeof fields.input>;
 const roles = collection('cert/', fields.input);
 
-/** Finds a role; names are compared without case. */
+/** Finds a role; the case of names is ignored. */
 export async function findRole(storage: Storage, name: string): Promise<CertRole | undefined> {
   const role = await roles.find(storage, name.toLowerCase());
   return role && { ...fields.defaults, ...role };

@@ -2,7 +2,7 @@ import { constants, type KeyObject, verify } from 'node:crypto';
 
 /** How an algorithm signs. */
 interface Scheme {
-  /** Null if the algorithm fixes it. */
+  /** Null if the algorithm itself determines the hash. */
   readonly hash: string | null;
   readonly isPss?: true;
 }

@@ -29,7 +29,7 @@ const bounds = [
   'bound_subscription_ids',
 ] as const;
 
-/** Finds a role; names are compared without case. */
+/** Finds a role; the case of names is ignored. */
 export const findRole = (storage: Parameters<typeof roles.find>[0], name: string) =>
   roles.find(storage, name.toLowerCase());
 

@@ -92,7 +92,7 @@ const Output = fields.output.extend({
   poll_interval: z.int().optional(),
 });
 
-/** Finds a role; names are compared without case. */
+/** Finds a role; the case of names is ignored. */
 export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   const found = await roles.find(storage, name.toLowerCase());
   // Records of earlier versions lack newer fields.

@@ -35,7 +35,7 @@ const fields = loginFields({
 export type KubernetesRole = z.output<typeof fields.input>;
 const roles = collection('role/', fields.input);
 
-/** Finds a role; names are compared without case. */
+/** Finds a role; the case of names is ignored. */
 export function findRole(storage: Storage, name: string): Soon<KubernetesRole | undefined> {
   return roles.find(storage, name.toLowerCase());
 }

@@ -45,7 +45,7 @@ export class AllowedNames {
   private readonly globs = new Globs();
   private readonly domains: readonly string[];
 
-  /** `source` is where the addresses and URIs came from, for messages. */
+  /** `source` is the source of the addresses and URIs, which messages name. */
   constructor(
     private readonly role: Role,
     private readonly source: 'the API' | 'CSR',
@@ -123,7 +123,7 @@ export class AllowedNames {
     }
   }
 
-  /** Compares domains without case. */
+  /** Compares domains; their case is ignored. */
   private allows(name: string): boolean {
     const { role } = this;
     if (control.test(name)) return false;

@@ -140,7 +140,7 @@ export class Logins {
     try {
       return await inTurn();
     } catch (error) {
-      // Another alias got this name in between.
+      // Another alias got this name in the meantime.
       if (!isTaken(error)) throw error;
       return inTurn();
     }

@@ -190,7 +190,7 @@ interface QueuedDecision {
   reject(error: unknown): void;
 }
 
-/** For this long after another node was faster, decisions take the lock immediately. */
+/** How long decisions take the lock immediately, after another node has changed the same row first. */
 const CONTESTED_MS = 1000;
 
 /**

@@ -70,11 +70,11 @@ export interface JobSource {
   forgetToken(job: RunJob, id: string): Promise<void>;
 }
 
-/** How often a source looks for a job within a second. */
+/** How many times a second a source looks for a job. */
 const looks = 5;
 const lookMs = 200;
 
-/** Jobs from the database, for workers of the service. Each call is a call of a function in `runs/runs/jobs`. */
+/** Jobs from the database, for workers of the service. Each method calls a function in `runs/runs/jobs`. */
 export function databaseSource(parts: {
   db: Database;
   keyring: Keyring;

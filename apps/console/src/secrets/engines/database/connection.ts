@@ -72,7 +72,7 @@ const skipVerify: FieldRow = {
   name: 'tls_skip_verify',
   label: 'Skip TLS verification',
   as: 'check',
-  hint: 'Anyone in between can then read the credentials.',
+  hint: 'Anyone on the network path can then read the credentials.',
 };
 const keyPair: FieldRow = {
   name: 'tls_certificate_key',

@@ -62,7 +62,7 @@ const kinds = [
     part: 'ca',
     icon: IdCard,
     title: 'Certificates',
-    text: 'Signs the keys of people and hosts. Best where you can change the configuration of the hosts.',
+    text: 'Signs the keys of people and hosts. Use it if you can change the configuration of the hosts.',
   },
   {
     part: 'otp',

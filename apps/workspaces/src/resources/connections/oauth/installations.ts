@@ -225,7 +225,7 @@ async function keep(
 ): Promise<void> {
   const installationId = BigInt(account.installationId);
   await db.transaction(async (tx) => {
-    // The connection may have been deleted, or another node may have been faster.
+    // The connection may have been deleted, or another node may have stored the installation first.
     if (!(await lockRow(tx, 'oauth_client', oauthClientId))) return;
     const where = { oauthClientId_installationId: { oauthClientId, installationId } };
     if (await tx.prisma.githubAppInstallation.findUnique({ where })) return;

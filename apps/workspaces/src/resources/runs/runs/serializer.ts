@@ -23,7 +23,7 @@ function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching'
   return `Waiting for ${by} to fetch its commit${failed}`;
 }
 
-/** The reason for a run's status: recorded when it ended, or what it is waiting for. */
+/** The reason for a run's status: the recorded reason for its end, or the event that it waits for. */
 function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
   if (run.executionMode === 'local') {
