@@ -13,7 +13,7 @@ import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/workspace';
 import { afterPlan, finish } from '../queue';
 import { noteRequirements } from '../requirements';
-import type { Run } from '../run';
+import type { LockedRun } from '../run';
 import { noteApplied } from '../run-triggers';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { type ApplyResult, type Bytes, isMine, type PlanResult, type RunJob, type SentState } from './job';
@@ -88,7 +88,7 @@ export async function finishPlan(
 
 async function endUnsuccessful(
   tx: Database,
-  run: Run,
+  run: LockedRun,
   phaseId: string,
   { outcome, errorMessage }: Pick<PlanResult | ApplyResult, 'outcome' | 'errorMessage'>,
 ): Promise<void> {

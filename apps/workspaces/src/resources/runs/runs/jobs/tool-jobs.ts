@@ -267,7 +267,7 @@ export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSe
   for (const { id, why } of due) {
     await db.transaction(async (tx) => {
       const run = await lockToolRun(tx, id);
-      if (!run || run.status !== 'queued') return;
+      if (run?.status !== 'queued') return;
       await appendToPhase(tx, keyring, run, Buffer.from(`Error: ${why}.\n`));
       await endToolRun(tx, run, 'errored', { reason: why });
     });
