@@ -182,7 +182,7 @@ export async function doing(asked: Asked): Promise<RunningJob & { text(): string
     stopping,
     saveState,
     saved,
-    text: () => Buffer.concat(kept).toString(),
+    text: () => Buffer.concat([...kept, log.unsent]).toString(),
   };
 }
 

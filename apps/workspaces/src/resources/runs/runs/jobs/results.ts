@@ -17,6 +17,7 @@ import type { LockedRun } from '../run';
 import { noteApplied } from '../run-triggers';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { type ApplyResult, type Bytes, isMine, type PlanResult, type RunJob, type SentState } from './job';
+import { appendEnd } from './logs';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -65,6 +66,7 @@ export async function finishPlan(
   const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
+    await appendEnd(tx, keyring, job, result.log);
     const isCanceled = await endJob(tx, job);
     if (!planned || isCanceled) {
       await endUnsuccessful(tx, run, job.planId, result);
@@ -180,6 +182,7 @@ export async function endApply(
   const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
+    await appendEnd(tx, keyring, job, result.log);
     await endJob(tx, job);
     await keepBlob(tx, ...present([stateBlobId]));
     await tx.prisma.runPhase.update({ where: { id: job.applyId }, data: { ...counts(result), stateBlobId } });
