@@ -58,4 +58,35 @@ describe('requests whose body arrives late', () => {
     expect(count).toBe(1);
     expect(await late.end()).toBe('401');
   });
+
+  it('leave no place taken if their sender leaves while it waits for the place of a large body', async () => {
+    const { token } = await workspaces.person('large');
+    const above = 2 * 1024 * 1024;
+    const head = (framing: string) =>
+      `POST /api/v2/workspaces/${workspace}/state-versions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+      `Content-Type: application/vnd.api+json\r\n${framing}\r\n\r\n`;
+    const send = (text: string) => {
+      const socket = connect((workspaces.server.address() as AddressInfo).port, '127.0.0.1');
+      sockets.push(socket);
+      socket.write(text);
+      return socket;
+    };
+    const { largeUploads } = workspaces.service.env;
+    const waiting = async (count: number) => {
+      while (largeUploads.waiting !== count) await sleep(20);
+    };
+    const inside = [1, 2].map(() => send(`${head(`Content-Length: ${above + 100}`)}{`));
+    await sleep(100);
+    const length = above + 50;
+    const line = [1, 2].map(() =>
+      send(`${head('Transfer-Encoding: chunked')}${length.toString(16)}\r\n${'x'.repeat(length)}\r\n`),
+    );
+    await waiting(2);
+    for (const socket of line) socket.destroy();
+    await waiting(0);
+    for (const socket of inside) socket.destroy();
+    const places = [1, 2, 3].map(() => largeUploads.place());
+    for (const place of places) await place.enter();
+    for (const place of places) place.leave();
+  });
 });
