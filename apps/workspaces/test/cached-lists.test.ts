@@ -22,7 +22,7 @@ describe('cached lists', () => {
     expect(await names(page)).toEqual(expected);
   });
 
-  it('take memory for the length of their texts, and one cannot evict all others', async () => {
+  it('count with the length of their strings, and one cannot evict all others', async () => {
     const { db } = workspaces.service;
     await db.remembered('short', '1', async () => ['text']);
     await db.remembered('long', '1', async () => ({ texts: ['x'.repeat(100_000_000)] }));
