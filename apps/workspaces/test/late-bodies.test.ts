@@ -89,4 +89,24 @@ describe('requests whose body arrives late', () => {
     for (const place of places) await place.enter();
     for (const place of places) place.leave();
   });
+
+  const refusals = (actorId: string) =>
+    workspaces.service.db.prisma.auditEvent.findMany({
+      where: { actorId, action: { endsWith: '.refuse' } },
+      select: { action: true },
+    });
+
+  it('are recorded once if the right was lost while the request waited for its turn', async () => {
+    const { one, team: id } = await administrator('waiting');
+    let open = (): void => undefined;
+    const { db } = workspaces.service;
+    const turn = db.mutex.run(`/workspaces/${workspace.toLowerCase()}`, () => new Promise<void>((end) => (open = end)));
+    const waiting = one.delete(`workspaces/${workspace}`).then(({ status }) => status);
+    await sleep(100);
+    await admin.delete(`teams/${id}`).expect(204);
+    open();
+    await turn;
+    expect(await waiting).toBe(404);
+    expect(await refusals(one.id)).toEqual([{ action: 'request.refuse' }]);
+  });
 });

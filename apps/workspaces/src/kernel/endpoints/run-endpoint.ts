@@ -259,6 +259,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
+  /** The refusal that was recorded last. */
+  let recorded: unknown;
   /**
    * Records that an authenticated caller was refused access to an existing object. Returns the refusal for the
    * response. An organization's trail records only its members; refusals of other callers are recorded in the trail of
@@ -281,6 +283,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     const after = { method: endpoint.method, path: endpoint.path, ...foreign };
     const change = { organizationId: isMember ? organizationId : null, action: 'request.refuse', target: about, after };
     if (principal.id !== '') await env.trail.refused(by, change);
+    recorded = refusal;
     return refusal;
   };
   if (endpoint.siteAdmin && !principal.siteAdmin) throw await refused(notFound(), null, undefined);
@@ -365,7 +368,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   try {
     returned = await (turn === undefined ? runOnce(within, endpoint, request, call) : inTurn(turn));
   } catch (refusal) {
-    if (holder !== undefined || !isOfRight(endpoint, refusal)) throw refusal;
+    if (holder !== undefined || refusal === recorded || !isOfRight(endpoint, refusal)) throw refusal;
     const [id = askedAbout?.id ?? null] = at.judged;
     throw await refused(refusal, id, at.target, at.judged.length > 0 ? at.access : askedAbout?.access);
   }
