@@ -1,6 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { announced, archiveOf } from './configurations';
 import { grant, member, team } from './members';
 import { type Client, startWorkspaces } from './start-workspaces';
 
@@ -95,6 +96,27 @@ describe('requests whose body arrives late', () => {
       where: { actorId, action: { endsWith: '.refuse' } },
       select: { action: true },
     });
+
+  it('are refused for a link whose holder has lost the right in the meantime', async () => {
+    const { one, team: id } = await administrator('uploading');
+    const configuration = await announced(one, workspace);
+    const { pathname, search } = new URL(configuration.attributes['upload-url']);
+    const bytes = await archiveOf();
+    const socket = connect((workspaces.server.address() as AddressInfo).port, '127.0.0.1');
+    sockets.push(socket);
+    const answer = new Promise<string>((resolve) => {
+      socket.once('data', (text) => resolve(text.toString('latin1', 9, 12)));
+    });
+    socket.write(`PUT ${pathname}${search} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes.length}\r\n\r\n`);
+    socket.write(bytes.subarray(0, 9));
+    await sleep(100);
+    await admin.delete(`teams/${id}`).expect(204);
+    socket.write(bytes.subarray(9));
+    expect(await answer).toBe('404');
+    const { body } = await admin.get(`configuration-versions/${configuration.id}`).expect(200);
+    expect(body.data.attributes.status).toBe('pending');
+    expect(await refusals(one.id)).toEqual([{ action: 'link.refuse' }]);
+  });
 
   it('are recorded once if the right was lost while the request waited for its turn', async () => {
     const { one, team: id } = await administrator('waiting');

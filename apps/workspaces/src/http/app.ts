@@ -148,6 +148,7 @@ export function buildApp(parts: AppParts): express.Express {
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
         body,
         stream: match.endpoint.streams ? readStream(req) : undefined,
+        isArriving: !req.complete,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();

@@ -53,6 +53,8 @@ export interface Request {
   readonly body: unknown;
   /** The body as a stream, for endpoints that request it. */
   readonly stream: AsyncIterable<Uint8Array> | undefined;
+  /** Whether parts of the streamed body have not arrived yet. */
+  readonly isArriving: boolean;
   /** Filled while parsing: the position of each part in the sent body, for error pointers. */
   pointers?: ReadonlyMap<string, string>;
 }
@@ -188,6 +190,15 @@ async function keepRefusedLink(
 ): Promise<void> {
   const change = { organizationId, action: 'link.refuse', target, after: { method, path } };
   await env.trail.refused(by, change, `${method} ${path} ${target.id}`);
+}
+
+/** The pieces of a body. It does not end unless its sender may still make the request. */
+async function* confirmed(
+  stream: AsyncIterable<Uint8Array>,
+  confirm: () => Promise<unknown>,
+): AsyncGenerator<Uint8Array> {
+  yield* stream;
+  await confirm();
 }
 
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
@@ -330,6 +341,13 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     if (endpoint.siteAdmin && !now.siteAdmin) throw notFound();
     return (await judge(now)).access;
   };
+  /** Decides again after a streamed body has arrived, because its sender may have lost the right in the meantime. */
+  const confirm = async (): Promise<unknown> => {
+    const link = request.link && { holder: request.link.holder, found: findHolder(db, request.link.holder) };
+    const now = link && (await holderBehind(endpoint, kernel, { ...request, link }));
+    return now === undefined ? renew() : judge(withinRules(now, await env.settings()));
+  };
+  const isConfirmed = request.isArriving && principal.id !== '' && endpoint.acceptsLate !== true;
   const at = await judge(principal, request.early);
   const { value, id } = parseBody(endpoint, request, env);
   if (id !== undefined && endpoint.method === 'PATCH') await requireSameId(endpoint, id, lookup, at.target);
@@ -350,7 +368,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       address: request.address,
       headers: request.headers,
       isGone: request.isGone,
-      stream: request.stream,
+      stream: request.stream && (isConfirmed ? confirmed(request.stream, confirm) : request.stream),
     },
     answer: undefined,
     accessTo,
