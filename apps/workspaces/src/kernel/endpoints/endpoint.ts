@@ -207,6 +207,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Whether the body is not read before `run`, so that `run` can stream it. */
   streams?: boolean;
   /**
+   * Set if a streamed body is accepted even if its sender loses the right while it arrives: because it describes
+   * changes that were already made, or because `run` itself checks this in the end.
+   */
+  acceptsLate?: true;
+  /**
    * Whether the endpoint can be called without a token, through a link signed for its verb and path: only by link, or
    * also with a token that satisfies `requires`.
    */
@@ -390,6 +395,7 @@ function declare(
     alwaysIncludes: declaration.alwaysIncludes ?? [],
     body: declaration.body,
     streams: declaration.streams ?? false,
+    acceptsLate: declaration.acceptsLate,
     link: declaration.link,
     adds: declaration.adds,
     largeBody: declaration.largeBody,
