@@ -265,7 +265,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   stepUp?: true | ((body: Body) => boolean);
   /** Contents whose recipients the audit trail records. */
   discloses?: Disclosure<NoInfer<Result>>;
-  /** Set if the change affects no rights, so that access need not be read again. */
+  /** Set if the answer is shown with the rights that the caller had before the change, so that they are not read again. */
   keepsAccess?: boolean;
   /**
    * False if the change takes no turns, because it is decided in batches or under the lock of the resource. All other

@@ -400,7 +400,6 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       target,
     });
   }
-  // An endpoint with `keepsAccess` cannot change its caller's rights, so they are not read again.
   const rights = endpoint.keepsAccess ? at.judged : [];
   return show(within, endpoint, request, call, result, rights);
 }

@@ -89,7 +89,7 @@ export class RunLog {
 
 const mostHeld = 256 * 1024;
 const tailLength = 16 * 1024;
-/** Watchers are told of a log twice a second, and would not see smaller pieces. */
+/** Watchers read a log twice a second, so more frequent pieces would not reach them earlier. */
 const gatherMs = 500;
 
 /**

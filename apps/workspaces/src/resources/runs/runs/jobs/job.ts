@@ -242,12 +242,15 @@ export interface ClaimingWorker {
   readonly workerId: string;
   readonly leaseSeconds: number;
   readonly versions: readonly string[];
-  /** Set for agents, which only get runs of the workspaces that use the pool. */
+  /**
+   * The pool of an agent, which only gets runs of the workspaces that use the pool. Undefined for workers and agents of
+   * the installation, which get remote runs.
+   */
   readonly agentPoolId?: string;
 }
 
 /**
- * SQL: the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of modules.
+ * SQL: the pool of the agent that holds the job `j` is no longer open to the job’s workspace, or to tests of modules.
  */
 export const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN agent_pool ha ON ha.id = hk.agent_pool_id
    LEFT JOIN run hr ON hr.id = j.run_id LEFT JOIN tool_run ht ON ht.id = j.phase_id
