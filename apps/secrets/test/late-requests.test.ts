@@ -5,17 +5,39 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { until } from './fresh-storage';
-import { startSecrets } from './start-secrets';
+import { withSecondNode } from './second-node';
+import { type Secrets, startSecrets } from './start-secrets';
+
+const sockets: Socket[] = [];
+afterAll(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
+/** Sends the head of a write, and the first bytes of its body. */
+function send({ server, rootToken }: Secrets, at: string, length: number, token = rootToken) {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  sockets.push(socket);
+  const answer = new Promise<string>((resolve) => {
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => {
+      text += bytes.toString('latin1');
+      if (text.includes('\r\n\r\n')) resolve(text);
+    });
+    socket.on('close', () => resolve(text));
+  });
+  socket.write(
+    `POST /v1/${at} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${token}\r\nContent-Length: ${length}\r\n\r\n{"a":"`,
+  );
+  return { socket, answer };
+}
 
 describe('requests whose body arrives late', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'late-requests-'));
   const file = path.join(folder, 'audit.log');
-  const sockets: Socket[] = [];
-  afterAll(() => {
-    for (const socket of sockets) socket.destroy();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file, SECRETS_REQUEST_TIMEOUT: '2' } });
+  const nodes = withSecondNode(secrets);
   const linesOf = (at: string) =>
     readFileSync(file, 'utf8')
       .split('\n')
@@ -24,24 +46,7 @@ describe('requests whose body arrives late', () => {
       .filter(({ request }) => request?.path === at)
       .map(({ type, error }) => [type, error]);
 
-  /** Sends the head of a write, and the first bytes of its body. */
-  const begin = (at: string, length: number, token = secrets.rootToken) => {
-    const socket = connect((secrets.server.address() as AddressInfo).port, '127.0.0.1');
-    sockets.push(socket);
-    const answer = new Promise<string>((resolve) => {
-      let text = '';
-      socket.on('error', () => {});
-      socket.on('data', (bytes) => {
-        text += bytes.toString('latin1');
-        if (text.includes('\r\n\r\n')) resolve(text);
-      });
-      socket.on('close', () => resolve(text));
-    });
-    socket.write(
-      `POST /v1/${at} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${token}\r\nContent-Length: ${length}\r\n\r\n{"a":"`,
-    );
-    return { socket, answer };
-  };
+  const begin = (at: string, length: number, token?: string) => send(secrets, at, length, token);
 
   it('leave no second request line after a timeout', async () => {
     const { socket, answer } = begin('cubbyhole/late', 20);
@@ -90,6 +95,34 @@ describe('requests whose body arrives late', () => {
     const { socket, answer } = begin('kv/late', 24);
     await sleep(100);
     await secrets.root.delete('sys/mounts/kv').expect(204);
+    socket.write(`${'x'.repeat(16)}"}`);
+    expect(await answer).toContain('HTTP/1.1 403');
+  });
+
+  it('are refused if another node has locked their namespace in the meantime', async () => {
+    await secrets.root.write('sys/namespaces/shut', {}).expect(200);
+    await secrets.root.write('shut/sys/mounts/kv', { type: 'kv' }).expect(204);
+    const { socket, answer } = begin('shut/kv/late', 24);
+    await sleep(100);
+    const locking = await fetch(`${nodes[1]}/v1/sys/namespaces/api-lock/lock/shut`, {
+      method: 'POST',
+      headers: { 'X-Service-Token': secrets.rootToken },
+    });
+    expect(locking.status).toBe(200);
+    socket.write(`${'x'.repeat(16)}"}`);
+    expect(await answer).toContain('HTTP/1.1 503');
+  });
+});
+
+describe('a write without versions whose body arrives late', () => {
+  const secrets = startSecrets();
+
+  it('writes nothing if its mount was upgraded to versions in the meantime', async () => {
+    await secrets.root.write('sys/mounts/older', { type: 'kv' }).expect(204);
+    const { socket, answer } = send(secrets, 'older/late', 24);
+    await sleep(100);
+    await secrets.root.write('sys/mounts/older/tune', { options: { version: '2' } });
+    await until(async () => (await secrets.root.write('older/data/new', { data: { a: 'b' } })).status === 200);
     socket.write(`${'x'.repeat(16)}"}`);
     expect(await answer).toContain('HTTP/1.1 403');
   });

@@ -129,9 +129,11 @@ describe('agents', () => {
     await setRole('deploy');
     expect((await doing.get('/inputs').expect(200)).body['logs-in']).toBe(true);
     await setRole(null);
-    expect((await doing.get('/configuration').expect(200)).body.length).toBeGreaterThan(50);
+    const { body: configuration } = await doing.get('/configuration').expect(200);
+    expect(configuration.length).toBeGreaterThan(50);
     await doing.get('/state').expect(204);
-    const start = { 'log-offset': 0, inputs: { ...inputs, registry } };
+    const given = { configuration: configuration.toString('base64'), state: null };
+    const start = { 'log-offset': 0, inputs: { ...inputs, registry }, files: given };
     expect((await doing.post('/start').expect(200)).body).toEqual(start);
     expect((await doing.post('/start').expect(200)).body).toEqual(start);
     expect((await run(id)).status).toBe('planning');
@@ -148,18 +150,22 @@ describe('agents', () => {
     for (const bad of ['?', 'A'.repeat(4 * Math.ceil((inlineBytes + 3) / 3))]) {
       const { body } = await doing.post('/finish', { ...result, files: { 'json-plan': bad } }).expect(422);
       expect(body.errors[0].detail).toContain('files.json-plan');
+      const { body: ofLog } = await doing.post('/finish', { ...result, log: { offset: 0, bytes: bad } }).expect(422);
+      expect(ofLog.errors[0].detail).toContain('log.bytes');
     }
     expect((await run(id)).status).toBe('planning');
     const files = { 'json-plan': Buffer.from(json).toString('base64') };
-    await doing.post('/finish', { ...result, files }).expect(204);
+    // The end of the log begins with bytes that are already stored.
+    const log = { offset: 6, bytes: Buffer.from('world!').toString('base64') };
+    await doing.post('/finish', { ...result, files, log }).expect(204);
     expect((await run(id)).status).toBe('planned');
-    await doing.post('/finish', { ...result, files }).expect(409);
+    await doing.post('/finish', { ...result, files, log: { ...log, offset: 12 } }).expect(409);
     const { headers } = await admin.get(`runs/${id}/plan/json-output`).expect(307);
     expect((await fetchUrl(workspaces, headers.location ?? '')).body.toString()).toBe(json);
     const plan = (await admin.get(`runs/${id}/plan`).expect(200)).body.data;
     expect(plan.attributes).toMatchObject({ 'resource-additions': 1, 'has-changes': true });
-    const log = await fetchUrl(workspaces, plan.attributes['log-read-url']).expect(200);
-    expect(log.body.toString()).toBe('\x02hello world\x03');
+    const { body: text } = await fetchUrl(workspaces, plan.attributes['log-read-url']).expect(200);
+    expect(text.toString()).toBe('\x02hello world!\x03');
   });
 
   it('lose nothing of a result that they send again while it is being stored', async () => {

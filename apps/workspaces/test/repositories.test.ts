@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { adoptRepositories } from '../src/resources/connections/repositories/hooks';
 import { FakeGitea } from './fake-gitea';
 import { grant, member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
@@ -85,6 +86,13 @@ describe('the repositories of a connection', () => {
     };
     expect(await shown()).toMatchObject(renamed);
     expect(await listed()).toMatchObject(renamed);
+    // An older node may remove the row of a repository. It is added again.
+    const { db, env } = workspaces.service;
+    await db.prisma.vcsRepository.deleteMany({ where: { oauthTokenId: token, identifier: 'team/net' } });
+    expect(await shown()).toMatchObject({ 'display-identifier': 'team/net', 'webhook-url': null });
+    await adoptRepositories({ ...env, db, reach: env.vcsReach! });
+    expect(await shown()).toMatchObject({ 'webhook-url': expect.stringContaining('/webhooks/vcs/') });
+    expect(await listed()).toEqual(await shown());
   });
 
   const repo = (identifier: string, by = admin, of = token) =>

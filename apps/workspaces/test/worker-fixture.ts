@@ -111,7 +111,11 @@ function works(kind: IsolationKind, isolation: Isolation): boolean {
 }
 
 /** An executor with a separate scratch folder, and what to remove at the end. */
-export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<Executor & { remove(): void }> {
+export async function makeExecutor(
+  kind: IsolationKind,
+  tool: Binary,
+  show: readonly string[] = [],
+): Promise<Executor & { remove(): void }> {
   if (!isolationKinds.includes(kind)) throw new Error(kind);
   const root = mkdtempSync(path.join(tmpdir(), 'scratch-'));
   await makeScratch(root);
@@ -119,7 +123,7 @@ export async function makeExecutor(kind: IsolationKind, tool: Binary): Promise<E
   return {
     workerId: 'worker-1',
     installation: 'test',
-    isolation: isolationOf(kind, typeof confinement === 'string' ? options : { ...options, confinement }),
+    isolation: isolationOf(kind, { ...options, show, ...(typeof confinement === 'string' ? {} : { confinement }) }),
     scratch: { root, ...testUids },
     binaries: [tool],
     settings: { text: '', environment: {} },
@@ -182,7 +186,7 @@ export async function doing(asked: Asked): Promise<RunningJob & { text(): string
     stopping,
     saveState,
     saved,
-    text: () => Buffer.concat(kept).toString(),
+    text: () => Buffer.concat([...kept, log.unsent]).toString(),
   };
 }
 

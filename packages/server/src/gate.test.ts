@@ -59,6 +59,27 @@ describe('a gate', () => {
     (await second)();
   });
 
+  it('lets callers leave at any time: inside, in the line, and twice', async () => {
+    const gate = new Gate({ atOnce: 1, waiting: 2, waitMs: 60_000 }, 'things');
+    const [first, second, third] = [gate.place(), gate.place(), gate.place()];
+    await first.enter();
+    const gone = expect(second.enter()).rejects.toThrow(new GateFull('things'));
+    const entered = third.enter();
+    expect(gate.waiting).toBe(2);
+    second.leave();
+    await gone;
+    expect(gate.waiting).toBe(1);
+    first.leave();
+    first.leave();
+    second.leave();
+    await entered;
+    const fourth = gate.enter();
+    expect(gate.waiting).toBe(1);
+    third.leave();
+    (await fourth)();
+    await expect(gate.run(async () => 'room again')).resolves.toBe('room again');
+  });
+
   it('never gives all places to the callers of one key', async () => {
     const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
     const entered: string[] = [];

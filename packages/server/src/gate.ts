@@ -43,14 +43,24 @@ export class Gate {
     }
   }
 
-  /**
-   * Waits for a place and returns the function that frees it again, which must be called once. Throws `GateFull` if
-   * there is no place in time.
-   */
+  /** Waits for a place and returns the function that frees it again. Throws `GateFull` if there is no place in time. */
   async enter(key?: string): Promise<() => void> {
-    if (this.hasRoomFor(key)) this.count(key, 1);
-    else await during('waiting', this.what, undefined, () => this.turn(key));
-    return () => {
+    const place = this.place(key);
+    await place.enter();
+    return () => place.leave();
+  }
+
+  /** A place that the caller may leave at any time, also while it still waits for the place. */
+  place(key?: string): GatePlace {
+    return new GatePlace(async (place) => {
+      if (this.hasRoomFor(key)) this.admit(place, key);
+      else await during('waiting', this.what, undefined, () => this.turn(place, key));
+    });
+  }
+
+  private admit(place: GatePlace, key: string | undefined): void {
+    this.count(key, 1);
+    place.wayOut = () => {
       this.count(key, -1);
       const at = this.line.findIndex((waiting) => this.hasRoomFor(waiting.key));
       if (at >= 0) this.line.splice(at, 1)[0]!.enter();
@@ -71,7 +81,7 @@ export class Gate {
     else this.insideByKey.set(key, now);
   }
 
-  private turn(key: string | undefined): Promise<void> {
+  private turn(place: GatePlace, key: string | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new GateFull(this.what));
       if (this.line.length >= this.limits.waiting) return refuse();
@@ -79,15 +89,36 @@ export class Gate {
         key,
         enter: () => {
           clearTimeout(timer);
-          this.count(key, 1);
+          this.admit(place, key);
           resolve();
         },
       };
-      const timer = setTimeout(() => {
+      const timer = setTimeout(() => place.leave(), this.limits.waitMs);
+      place.wayOut = () => {
+        clearTimeout(timer);
         this.line.splice(this.line.indexOf(waiting), 1);
         refuse();
-      }, this.limits.waitMs);
+      };
       this.line.push(waiting);
     });
+  }
+}
+
+/** A caller's place in a gate, or in the line before it. */
+export class GatePlace {
+  /** Leaves the gate or the line; undefined outside. */
+  wayOut: (() => void) | undefined;
+
+  constructor(private readonly admission: (place: GatePlace) => Promise<void>) {}
+
+  /** Waits for the place. Throws `GateFull` if there is no place in time, or if the caller has left. */
+  enter(): Promise<void> {
+    return this.admission(this);
+  }
+
+  leave(): void {
+    const { wayOut } = this;
+    this.wayOut = undefined;
+    wayOut?.();
   }
 }

@@ -4,7 +4,7 @@ export { createApp } from './app';
 export { clientAddress } from './client-address';
 export { BadClientCertificate, type CertificateRules, clientCertificates } from './client-certificates';
 export { type ConnectionRefusal, createServer, type Limits, type ServerOptions } from './create-server';
-export { Gate, GateFull } from './gate';
+export { Gate, GateFull, type GatePlace } from './gate';
 export type { Readiness } from './health';
 export { followLog } from './log-lines';
 export { createLogger } from './logger';

@@ -10,6 +10,7 @@ import {
   clientAddress,
   clientCertificates,
   type Gate,
+  type GatePlace,
   requestId,
   sentRequestId,
 } from '@keystead/server';
@@ -57,8 +58,8 @@ export class HttpRequest implements Request {
   route: string | undefined = undefined;
   rateHeaders: Request['rateHeaders'] = undefined;
   private isAnswered = false;
-  /** Ends the turn of a large body. */
-  private leave: (() => void) | undefined = undefined;
+  /** The place of a large body. */
+  private place: GatePlace | undefined = undefined;
 
   /**
    * A token in the request takes precedence over a session. Throws `malformed` for a list parameter that is not a
@@ -112,19 +113,15 @@ export class HttpRequest implements Request {
   }
 
   /** Waits for the turn of a large body, which lasts until the request is answered. Throws `timeout` if it is. */
-  private async takeTurn(): Promise<void> {
-    const leave = await this.largeBodies.enter(this.token);
-    if (this.isAnswered) {
-      leave();
-      throw timedOut();
-    }
-    this.leave = leave;
+  private takeTurn(): Promise<void> {
+    if (this.isAnswered) throw timedOut();
+    this.place = this.largeBodies.place(this.token);
+    return this.place.enter();
   }
 
   end(): void {
     this.isAnswered = true;
-    this.leave?.();
-    this.leave = undefined;
+    this.place?.leave();
   }
 }
 

@@ -14,9 +14,9 @@ export class InFlight implements Waiter {
 
   constructor(private readonly request: Request) {}
 
-  /** Creates the context of a request; the next steps complete it. */
-  locate(match: RouteMatch): Located {
-    const context = contextOf(match);
+  /** Creates the context of a request; the next steps complete it. `before` is its context at an earlier target. */
+  locate(match: RouteMatch, before?: Located): Located {
+    const context = before ? { ...before, match } : contextOf(match);
     this.context = context;
     return context;
   }

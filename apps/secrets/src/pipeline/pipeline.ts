@@ -86,8 +86,8 @@ async function carryOut(kernel: Kernel, request: Request, flight: InFlight): Pro
     if (mounting) await mounting;
     const auditing = kernel.storedAudit.refresh();
     if (auditing) await auditing;
-    const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
-    const context = flight.locate(match);
+    let match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
+    let context = flight.locate(match);
     if (request.headOnly && !match.operation?.answersHead) throw new Refusal('unsupported-operation', '');
     checkMatch(match);
     request.route = routeOf(match);
@@ -101,10 +101,11 @@ async function carryOut(kernel: Kernel, request: Request, flight: InFlight): Pro
       const reading = request.readBody(bounds);
       const isWaiting = reading instanceof Promise;
       request.sent = isWaiting ? await reading : reading;
-      // A body may take long to arrive, and the namespace may be locked in the meantime.
-      checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
+      // A body may take long to arrive, and in the meantime the target and the token may change.
       if (isWaiting) {
-        await requireMount(kernel, request, match);
+        match = await sameMatch(kernel, request, match);
+        checkMatch(match);
+        context = flight.locate(match, context);
         token = await identify(kernel, request, match);
         context.token = token;
       }
@@ -197,10 +198,16 @@ async function currentMatch({ namespaces, mounts }: Kernel, { path, verb, namesp
   return path.locate(namespaces, mounts, verb, namespace);
 }
 
-/** Throws `denied` if the mount of a request was disabled or moved while its body arrived. */
-async function requireMount(kernel: Kernel, request: Request, match: RouteMatch): Promise<void> {
-  const { mount } = await currentMatch(kernel, request);
-  if (mount?.uuid !== match.mount?.uuid) throw new Refusal('denied', 'permission denied');
+/**
+ * The target after the body has arrived. Throws `denied` if the mount was disabled, moved or upgraded in the meantime,
+ * because the body was read for the operation before.
+ */
+async function sameMatch(kernel: Kernel, request: Request, { mount, operation }: RouteMatch): Promise<RouteMatch> {
+  const match = await currentMatch(kernel, request);
+  if (match.mount?.uuid !== mount?.uuid || match.operation !== operation) {
+    throw new Refusal('denied', 'permission denied');
+  }
+  return match;
 }
 
 /** Whether the target of the path already exists. */

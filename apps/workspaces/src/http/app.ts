@@ -5,7 +5,15 @@ import type { ConsoleHost } from '@keystead/console-host';
 import { Query } from '@keystead/jsonapi';
 import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence, type Wait } from '@keystead/postgres';
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
-import { clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
+import {
+  clientAddress,
+  createApp,
+  discardBody,
+  type GatePlace,
+  type Logger,
+  labelRoute,
+  requestId,
+} from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
 import type express from 'express';
 import { actorOf } from '../kernel/audit/audit';
@@ -85,7 +93,7 @@ export function buildApp(parts: AppParts): express.Express {
     const id = requestId(req);
     let rate = UNLIMITED;
     let request: Request | undefined;
-    let leave: (() => void) | undefined;
+    let place: GatePlace | undefined;
     const dialect = parts.dialectAt(req.url ?? '/');
     const wait = waitFor(req, res);
     try {
@@ -114,8 +122,9 @@ export function buildApp(parts: AppParts): express.Express {
       );
       if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
       if (match === undefined) throw new Refusal('unsupported-path', '');
-      const turn = async (): Promise<void> => {
-        leave = await env.largeUploads.enter(principal?.id);
+      const turn = (): Promise<void> => {
+        place = env.largeUploads.place(principal?.id);
+        return place.enter();
       };
       // If an endpoint accepts no body, the body is not read, and Node discards it with the response.
       const takesBody = match.endpoint.body !== undefined;
@@ -139,6 +148,7 @@ export function buildApp(parts: AppParts): express.Express {
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
         body,
         stream: match.endpoint.streams ? readStream(req) : undefined,
+        isArriving: !req.complete,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();
@@ -166,7 +176,7 @@ export function buildApp(parts: AppParts): express.Express {
       sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
     } finally {
       parts.silence.end(wait);
-      leave?.();
+      place?.leave();
       if (!req.complete) discardBody(req);
     }
   };

@@ -43,7 +43,8 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
   const itApart = kind === 'same-user' ? test.skip : it;
   let executor: Awaited<ReturnType<typeof makeExecutor>>;
   beforeAll(async () => {
-    if (!absent) executor = await makeExecutor(kind, await findTool());
+    // One test calls Node in a run.
+    if (!absent) executor = await makeExecutor(kind, await findTool(), [path.dirname(process.execPath)]);
   });
   afterAll(() => executor?.remove());
 

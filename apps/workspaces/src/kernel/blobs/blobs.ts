@@ -246,7 +246,7 @@ async function streamOf(keyring: Keyring, id: string, blob: StoredChunks): Promi
 type StoredChunks = NonNullable<Awaited<ReturnType<typeof chunksIn>>>;
 
 async function* opened(keyring: Keyring, id: string, { count, first, get }: StoredChunks): AsyncGenerator<Buffer> {
-  let coming = Promise.resolve(first);
+  let coming: Promise<Uint8Array | undefined> = first ? Promise.resolve(first) : get(0);
   for (let position = 0; position < count; position++) {
     const sealed = await coming;
     if (!sealed) throw new Error(`blob ${id} has no chunk ${position} of ${count}`);
@@ -271,10 +271,22 @@ export async function readBlobAtOnce(
 ): Promise<Readable | Buffer | undefined> {
   const blob = await chunksIn(db, id);
   if (!blob) return undefined;
-  if (blob.count > 1 || blob.size > atOnceBytes || !blob.first) {
-    const stream = await streamOf(keyring, id, blob);
-    return blob.size > most ? stream : allOf(stream);
-  }
+  return blob.size > most ? streamOf(keyring, id, blob) : wholeOf(keyring, id, blob);
+}
+
+/** All bytes of a blob in one buffer; undefined if the blob does not exist, or has more than `most` bytes. */
+export async function readSmallBlob(
+  db: Database,
+  keyring: Keyring,
+  id: string,
+  most: number,
+): Promise<Buffer | undefined> {
+  const blob = await chunksIn(db, id);
+  return blob && blob.size <= most ? wholeOf(keyring, id, blob) : undefined;
+}
+
+async function wholeOf(keyring: Keyring, id: string, blob: StoredChunks): Promise<Buffer> {
+  if (blob.count > 1 || blob.size > atOnceBytes || !blob.first) return allOf(await streamOf(keyring, id, blob));
   const bytes = keyring.open(blob.first, cell(id, 0, true));
   const options = { maxOutputLength: atOnceBytes };
   return bytes[0] === gzipMark ? gunzipSync(bytes, options) : brotliDecompressSync(bytes.subarray(1), options);

@@ -94,7 +94,7 @@ async function forget(db: Database, objects: ObjectStore, id: string): Promise<v
   await objects.removeAll(`${id}/`).catch(() => undefined);
 }
 
-/** The chunks of a complete blob: their number, the first one, and a function that reads the others. */
+/** The chunks of a complete blob: their number, the first one if it is small, and a function that reads a chunk. */
 export async function chunksIn(db: Database, id: string) {
   const [blob] = await db.rows<{ chunks: number; size: number; store: string; sealed: Buffer | null }>({
     ...find,
@@ -107,6 +107,5 @@ export async function chunksIn(db: Database, id: string) {
           db.large({ table: 'blob_chunk', column: 'sealed', where: { blob_id: id, position } })
       : (position: number): Promise<Uint8Array | undefined> =>
           orUnavailable(requireObjects(db).get(keyOf(id, position)));
-  const first = blob.sealed ?? (await get(0));
-  return { count: blob.chunks, size: blob.size, first, get };
+  return { count: blob.chunks, size: blob.size, first: blob.sealed ?? undefined, get };
 }

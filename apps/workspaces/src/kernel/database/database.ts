@@ -70,7 +70,7 @@ export interface KeyedRead {
   readonly packed?: boolean;
 }
 
-/** A row of a keyed read. */
+/** A row of a keyed read. Simultaneous callers get the same object, so they must not change it. */
 export interface KeyedRow extends QueryResultRow {
   readonly key: string;
 }

@@ -21,8 +21,18 @@ const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
  */
 const ofOneKey = (text: string): string => text.replace(/\$1\b(?:::text\[\])?/g, 'ARRAY[$$1::text]');
 
-/** The size of an item of a cached list: objects take about six times as much memory as ids. */
-const weightOf = (item: unknown): number => (typeof item === 'object' ? 6 : 1);
+/** The maximum size of all cached results, and of one of them, which must not evict all others. */
+const REMEMBERED_BYTES = 160 * 1024 * 1024;
+const LARGEST_BYTES = REMEMBERED_BYTES / 8;
+
+/** The approximate memory of a result, in bytes. */
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return 16 + value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  let bytes = 32;
+  for (const name in value) bytes += 8 + bytesOf((value as Record<string, unknown>)[name]);
+  return bytes;
+}
 
 /** The number of a lock. Names may contain the secrets of links, which the database must not learn. */
 const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
@@ -119,8 +129,10 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     return db;
   };
   const memory = new LRUCache<string, { revision: string; value: object }>({
-    maxSize: 4_000_000,
-    sizeCalculation: ({ value }) => 50 + (Array.isArray(value) ? value.length * weightOf(value[0]) : 0),
+    maxSize: REMEMBERED_BYTES,
+    maxEntrySize: LARGEST_BYTES,
+    // Keys contain searched names, and revisions contain those of all items.
+    sizeCalculation: ({ revision, value }, key) => key.length + revision.length + bytesOf(value),
   });
   const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
     won(() =>

@@ -208,6 +208,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Whether the body is not read before `run`, so that `run` can stream it. */
   streams?: boolean;
   /**
+   * Set if a streamed body is accepted even if its sender loses the right while it arrives: because it describes
+   * changes that were already made, or because `run` itself checks this in the end.
+   */
+  acceptsLate?: true;
+  /**
    * Whether the endpoint can be called without a token, through a link that is signed for its verb and path.
    * `or-token`: also with a token that satisfies `requires`.
    */
@@ -261,7 +266,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   stepUp?: true | ((body: Body) => boolean);
   /** Contents whose recipients the audit trail records. */
   discloses?: Disclosure<NoInfer<Result>>;
-  /** Set if the change affects no rights, so that access need not be read again. */
+  /** Set if the answer is shown with the rights that the caller had before the change, so that they are not read again. */
   keepsAccess?: boolean;
   /**
    * False if the change takes no turns, because it is decided in batches or under the lock of the resource. All other
@@ -391,6 +396,7 @@ function declare(
     alwaysIncludes: declaration.alwaysIncludes ?? [],
     body: declaration.body,
     streams: declaration.streams ?? false,
+    acceptsLate: declaration.acceptsLate,
     link: declaration.link,
     adds: declaration.adds,
     largeBody: declaration.largeBody,

@@ -53,6 +53,8 @@ export interface Request {
   readonly body: unknown;
   /** The body as a stream, for endpoints that request it. */
   readonly stream: AsyncIterable<Uint8Array> | undefined;
+  /** Whether parts of the streamed body have not arrived yet. */
+  readonly isArriving: boolean;
   /** Filled while parsing: the position of each part in the sent body, for error pointers. */
   pointers?: ReadonlyMap<string, string>;
 }
@@ -190,6 +192,15 @@ async function keepRefusedLink(
   await env.trail.refused(by, change, `${method} ${path} ${target.id}`);
 }
 
+/** The pieces of a body. It does not end unless its sender may still make the request. */
+async function* confirmed(
+  stream: AsyncIterable<Uint8Array>,
+  confirm: () => Promise<unknown>,
+): AsyncGenerator<Uint8Array> {
+  yield* stream;
+  await confirm();
+}
+
 function allow(endpoint: Endpoint, access: Access, target: unknown): void {
   if (endpoint.rule === undefined) {
     if (endpoint.load !== undefined && endpoint.visible !== undefined && !endpoint.visible(access, target)) {
@@ -259,6 +270,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
+  /** The refusal that was recorded last. */
+  let recorded: unknown;
   /**
    * Records that an authenticated caller was refused access to an existing object. Returns the refusal for the
    * response. An organization's trail records only its members; refusals of other callers are recorded in the trail of
@@ -281,6 +294,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     const after = { method: endpoint.method, path: endpoint.path, ...foreign };
     const change = { organizationId: isMember ? organizationId : null, action: 'request.refuse', target: about, after };
     if (principal.id !== '') await env.trail.refused(by, change);
+    recorded = refusal;
     return refusal;
   };
   if (endpoint.siteAdmin && !principal.siteAdmin) throw await refused(notFound(), null, undefined);
@@ -327,6 +341,13 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     if (endpoint.siteAdmin && !now.siteAdmin) throw notFound();
     return (await judge(now)).access;
   };
+  /** Decides again after a streamed body has arrived, because its sender may have lost the right in the meantime. */
+  const confirm = async (): Promise<unknown> => {
+    const link = request.link && { holder: request.link.holder, found: findHolder(db, request.link.holder) };
+    const now = link && (await holderBehind(endpoint, kernel, { ...request, link }));
+    return now === undefined ? renew() : judge(withinRules(now, await env.settings()));
+  };
+  const isConfirmed = request.isArriving && principal.id !== '' && endpoint.acceptsLate !== true;
   const at = await judge(principal, request.early);
   const { value, id } = parseBody(endpoint, request, env);
   if (id !== undefined && endpoint.method === 'PATCH') await requireSameId(endpoint, id, lookup, at.target);
@@ -347,7 +368,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       address: request.address,
       headers: request.headers,
       isGone: request.isGone,
-      stream: request.stream,
+      stream: request.stream && (isConfirmed ? confirmed(request.stream, confirm) : request.stream),
     },
     answer: undefined,
     accessTo,
@@ -365,7 +386,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   try {
     returned = await (turn === undefined ? runOnce(within, endpoint, request, call) : inTurn(turn));
   } catch (refusal) {
-    if (holder !== undefined || !isOfRight(endpoint, refusal)) throw refusal;
+    if (holder !== undefined || refusal === recorded || !isOfRight(endpoint, refusal)) throw refusal;
     const [id = askedAbout?.id ?? null] = at.judged;
     throw await refused(refusal, id, at.target, at.judged.length > 0 ? at.access : askedAbout?.access);
   }
@@ -379,7 +400,6 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       target,
     });
   }
-  // An endpoint with `keepsAccess` cannot change its caller's rights, so they are not read again.
   const rights = endpoint.keepsAccess ? at.judged : [];
   return show(within, endpoint, request, call, result, rights);
 }

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { RunJob } from '../../resources/runs/runs/jobs/job';
 import { AgentClient } from './client';
@@ -41,6 +42,43 @@ describe('an agent with a service', () => {
   const planned = { outcome: 'planned' as const, planFile: Buffer.from('plan'), jsonPlan: Buffer.alloc(65_537, ' ') };
   const calls = () => requests.map(({ call }) => call);
 
+  const textOf = async (file: Promise<Readable | undefined>) =>
+    Buffer.concat((await (await file)?.toArray()) ?? []).toString();
+
+  it('gets small files with the answer to the start, and downloads the others', async () => {
+    const files = { configuration: Buffer.from('archive').toString('base64'), state: null };
+    const source = await sourceAt((call) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0, inputs, files }];
+      return call === 'GET /plan' ? [200, { from: 'download' }] : undefined;
+    });
+    await source.started(job);
+    const { configuration, state, planFile } = await source.inputs(job);
+    expect(await textOf(configuration())).toBe('archive');
+    expect(await state()).toBeUndefined();
+    expect(await textOf(planFile())).toBe('{"from":"download"}');
+    expect(calls()).toEqual(['POST /start', 'GET /plan']);
+  });
+
+  it('puts the end of the log into the result at the same place each time, and sends a long one before it', async () => {
+    let failures = 1;
+    const source = await sourceAt((call) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 5, inputs }];
+      return call === 'POST /finish' && failures-- > 0 ? [503, {}] : undefined;
+    });
+    await source.started(job);
+    await source.appendLog(job, Buffer.from('begun '));
+    const ended = { outcome: 'finished', log: { bytes: Buffer.from('done') } } as const;
+    await expect(source.finishToolRun(job, ended)).rejects.toThrow();
+    await source.finishToolRun(job, ended);
+    const inside = { outcome: 'finished', uploads: {}, log: { offset: 11, bytes: 'ZG9uZQ==' } };
+    const results = requests.filter(({ call }) => call === 'POST /finish').map(({ body }) => JSON.parse(body));
+    expect(results).toEqual([inside, inside]);
+    await source.started(job);
+    await source.finishToolRun(job, { outcome: 'finished', log: { bytes: Buffer.alloc(65_537, 'x') } });
+    expect(calls().slice(-2)).toEqual(['PUT /log?offset=5', 'POST /finish']);
+    expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'finished', uploads: {} });
+  });
+
   it('gets its inputs from the answer to the start, and puts small files into the result', async () => {
     const source = await sourceAt((call) => {
       if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
@@ -60,12 +98,14 @@ describe('an agent with a service', () => {
       if (call === 'POST /start') return [200, { 'log-offset': 0 }];
       if (call === 'GET /inputs') return [200, inputs];
       if (call.startsWith('PUT /uploads')) return [201, { upload: call.slice('PUT /uploads/'.length) }];
-      return body.includes('"files"') ? [422, { errors: [{ detail: 'Unrecognized key: "files"' }] }] : undefined;
+      return /"(files|log)"/.test(body) ? [422, { errors: [{ detail: 'Unrecognized key: "files"' }] }] : undefined;
     });
     expect(await source.started(job)).toBe(true);
     expect(await source.inputs(job)).toMatchObject({ variables: [] });
-    for (let i = 0; i < 2; i++) expect(await source.finishPlan(job, planned)).toBe(true);
+    const log = { bytes: Buffer.from('done') };
+    for (let i = 0; i < 2; i++) expect(await source.finishPlan(job, { ...planned, log })).toBe(true);
     expect(calls().filter((call) => call === 'POST /finish')).toHaveLength(3);
+    expect(calls().filter((call) => call === 'PUT /log?offset=0')).toHaveLength(2);
     const uploads = { 'json-plan': 'json-plan', 'plan-file': 'plan-file' };
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'planned', uploads });
   });

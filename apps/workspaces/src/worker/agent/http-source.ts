@@ -8,6 +8,7 @@ import { fromWire, toWire } from '../../resources/runs/agents/wire';
 import type {
   ApplyResult,
   Bytes,
+  FileName,
   JobIdentities,
   JobInputs,
   JobLogin,
@@ -55,8 +56,8 @@ export class HttpSource implements JobSource {
   /** The current jobs of this agent, each with its lease. */
   private readonly jobs = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
-  /** Inputs of jobs, from the responses to their start. */
-  private readonly startInputs = new Map<string, z.infer<typeof wire.InputsAnswer>>();
+  /** Inputs and files of jobs, from the responses to their start. */
+  private readonly startInputs = new Map<string, Pick<z.infer<typeof wire.StartAnswer>, 'inputs' | 'files'>>();
   /** Whether the service accepts small files, and the list of what `init` installed, as part of a result. */
   private takesMore = true;
   /** Jobs without a role to log in with. */
@@ -126,9 +127,9 @@ export class HttpSource implements JobSource {
   async started(job: RunJob): Promise<boolean> {
     try {
       const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/start' }));
-      const { 'log-offset': offset, inputs } = wire.StartAnswer.parse(answer);
+      const { 'log-offset': offset, ...inputs } = wire.StartAnswer.parse(answer);
       this.offsets.set(job.id, offset);
-      if (inputs) this.startInputs.set(job.id, inputs);
+      this.startInputs.set(job.id, inputs);
       return true;
     } catch (error) {
       if (!isOver(error)) throw error;
@@ -139,10 +140,13 @@ export class HttpSource implements JobSource {
 
   async inputs(job: RunJob): Promise<JobInputs> {
     const sent = { method: 'GET', path: '/inputs' } as const;
-    const answer =
-      this.startInputs.get(job.id) ?? wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    const { inputs, files = {} } = this.startInputs.get(job.id) ?? {};
     this.startInputs.delete(job.id);
-    const file = (name: string) => async () => {
+    const answer = inputs ?? wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    const file = (name: FileName) => async () => {
+      const bytes = files[name];
+      if (bytes === null) return undefined;
+      if (bytes !== undefined) return Readable.from([Buffer.from(bytes, 'base64')], { objectMode: false });
       const open = () => this.persist(() => this.client.ask(this.of(job, { method: 'GET', path: `/${name}` })));
       const { status, body } = await open();
       if (status !== 204) return Readable.from(resumed(body, open), { objectMode: false });
@@ -163,18 +167,26 @@ export class HttpSource implements JobSource {
   }
 
   async appendLog(job: RunJob, bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      const piece = bytes.subarray(at, at + pieceBytes);
-      const offset = this.offsets.get(job.id) ?? 0;
-      try {
-        await this.ask(job, { method: 'PUT', path: '/log', query: { offset: String(offset) }, bytes: piece });
-      } catch (error) {
-        // Another agent has the job. Reports of this agent are ignored, and the next heartbeat stops it.
-        if (!isOver(error)) throw error;
-        return;
-      }
-      this.offsets.set(job.id, offset + piece.length);
+    try {
+      await this.sendLog(job, bytes);
+    } catch (error) {
+      // Another agent has the job. Reports of this agent are ignored, and the next heartbeat stops it.
+      if (!isOver(error)) throw error;
+      return;
     }
+    this.offsets.set(job.id, this.offsetOf(job) + bytes.length);
+  }
+
+  /** Sends the next bytes of a log. They may be sent again, because their position stays the same. */
+  private async sendLog(job: RunJob, bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      const query = { offset: String(this.offsetOf(job) + at) };
+      await this.ask(job, { method: 'PUT', path: '/log', query, bytes: bytes.subarray(at, at + pieceBytes) });
+    }
+  }
+
+  private offsetOf({ id }: RunJob): number {
+    return this.offsets.get(id) ?? 0;
   }
 
   async saveState(job: RunJob, state: Uint8Array): Promise<void> {
@@ -188,7 +200,7 @@ export class HttpSource implements JobSource {
   }
 
   async finishPlan(job: RunJob, result: PlanResult): Promise<boolean> {
-    const { jsonPlan, redactedJsonPlan, planFile, health, requirements, ...summary } = result;
+    const { jsonPlan, redactedJsonPlan, planFile, health, requirements, log, ...summary } = result;
     return this.finish(
       job,
       { ...summary, ...(health ? { health: toWire(health) } : {}) },
@@ -197,18 +209,20 @@ export class HttpSource implements JobSource {
         'redacted-json-plan': redactedJsonPlan,
         'plan-file': planFile,
       },
+      log?.bytes,
       requirements,
     );
   }
 
   async finishApply(job: RunJob, result: ApplyResult): Promise<boolean> {
-    const { state, erroredState, ...summary } = result;
+    const { state, erroredState, log, ...summary } = result;
     const lost = state && (await this.saveOrSay(job, state));
-    return this.finish(job, { ...summary, stateLost: lost }, { 'errored-state': lost ? state : erroredState });
+    const files = { 'errored-state': lost ? state : erroredState };
+    return this.finish(job, { ...summary, stateLost: lost }, files, log?.bytes);
   }
 
-  finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean> {
-    return this.finish(job, result, {});
+  finishToolRun(job: RunJob, { log, ...summary }: ToolRunResult): Promise<boolean> {
+    return this.finish(job, summary, {}, log?.bytes);
   }
 
   async release(job: RunJob): Promise<void> {
@@ -278,14 +292,15 @@ export class HttpSource implements JobSource {
     job: RunJob,
     summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
+    log: Uint8Array = Buffer.alloc(0),
     requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
     const newer = requirements && { requirements };
     try {
-      await this.report(job, this.takesMore ? { ...summary, ...newer } : summary, files).catch((error) => {
+      await this.report(job, this.takesMore ? { ...summary, ...newer } : summary, files, log).catch((error) => {
         if (!this.takesMore || !isRefusal(error) || error.kind !== 'invalid') throw error;
         this.takesMore = false;
-        return this.report(job, summary, files);
+        return this.report(job, summary, files, log);
       });
     } catch (error) {
       if (!isLost(error)) throw error;
@@ -296,11 +311,15 @@ export class HttpSource implements JobSource {
     return true;
   }
 
-  /** Sends a result, with small files in it if the service accepts them; other files are uploaded first. */
+  /**
+   * Sends a result, with small files and the end of the log in it if the service accepts them; otherwise they are sent
+   * first.
+   */
   private async report(
     job: RunJob,
     summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
+    log: Uint8Array,
   ): Promise<void> {
     const uploads: Partial<Record<wire.UploadName, string>> = {};
     const small: Partial<Record<wire.UploadName, string>> = {};
@@ -316,8 +335,15 @@ export class HttpSource implements JobSource {
       uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
     };
     await Promise.all(wire.uploadNames.map(upload));
-    const parts = Object.keys(small).length > 0 ? { uploads, files: small } : { uploads };
-    await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(summary), ...parts } });
+    const isLogInside = this.takesMore && log.length > 0 && log.length <= wire.inlineBytes;
+    if (!isLogInside) await this.sendLog(job, log);
+    const json = {
+      ...toWire(summary),
+      uploads,
+      ...(Object.keys(small).length > 0 && { files: small }),
+      ...(isLogInside && { log: { offset: this.offsetOf(job), bytes: Buffer.from(log).toString('base64') } }),
+    };
+    await this.ask(job, { method: 'POST', path: '/finish', json });
   }
 
   /** Uploads the state of an apply; if it is refused, returns the reason. */

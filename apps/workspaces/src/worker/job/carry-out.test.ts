@@ -47,6 +47,7 @@ describe('carrying out a job', () => {
     let retired = 0;
     const finish = async (_job: RunJob, result: PlanResult | ApplyResult) => {
       results.push(result);
+      text += Buffer.from(result.log?.bytes ?? []).toString();
       return true;
     };
     const source: JobSource = {

@@ -93,7 +93,10 @@ async function carry(
     clearTimeout(limit);
     executed();
     // Another worker repeats an unfinished plan once this worker's lease has ended.
-    if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
+    if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) {
+      if (result.log) await source.appendLog(job, result.log.bytes).catch(() => undefined);
+      return undefined;
+    }
     const isReported = await step('hand in', undefined, () => finish(parts, job, result, log));
     const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
     log.info({ outcome: result.outcome, kept: isReported, ms, toolMs }, 'finished');
@@ -138,6 +141,11 @@ async function execute(
     keep: (bytes) => append(concealer.push(bytes)),
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
+  /** Adds what is not stored yet of the log, with what the concealer held back, unless earlier bytes could not be stored. */
+  const withLog = async (result: JobResult): Promise<JobResult> => {
+    const rest = await runLog.take().catch(() => undefined);
+    return rest ? { ...result, log: { bytes: Buffer.concat([concealer.push(rest), concealer.end()]) } } : result;
+  };
   const saveState = async (state: Buffer) => {
     await source.saveState(job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
   };
@@ -145,23 +153,20 @@ async function execute(
     if (!(credentials instanceof NoCredentials)) log.error({ err: credentials }, 'no credentials for a run');
     const why = credentials instanceof NoCredentials ? credentials.message : 'the worker failed; see its log';
     runLog.say(`\nError: ${why}`);
-    await runLog.flush().catch(() => undefined);
-    return failed(why);
+    return withLog(failed(why));
   }
   const { identity, remark } = credentials;
   if (remark !== undefined) runLog.say(remark);
   const jobInputs = withCredentials(inputs, credentials);
   const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState };
   try {
-    return await executions[job.kind](parts.executor, doing);
+    return await withLog(await executions[job.kind](parts.executor, doing));
   } catch (error) {
     log.error({ err: error }, 'the run could not be executed');
     runLog.say('\nError: the worker failed; see its log.');
-    await runLog.flush().catch(() => undefined);
-    return failed('the worker failed; see its log');
+    return await withLog(failed('the worker failed; see its log'));
   } finally {
     await credentials.end();
-    await append(concealer.end()).catch(() => undefined);
   }
 }
 

@@ -33,16 +33,14 @@ export async function executeToolRun(executor: Executor, running: RunningJob): P
       );
     }
     const { code } = await work.run(argumentsOf(job, binary, work.up));
-    await log.flush();
     if (job.kind === 'query' && code !== 0) throw new Failed('the query failed');
     if (job.kind === 'test' && !log.tail.includes('"type":"test_summary"')) throw new Failed('the tests did not run');
     return { outcome: 'finished' };
   });
 }
 
-async function refused(log: RunningJob['log'], why: string): Promise<ToolRunResult> {
+function refused(log: RunningJob['log'], why: string): ToolRunResult {
   log.say(`Error: ${why}`);
-  await log.flush();
   return { outcome: 'errored', errorMessage: why };
 }
 

@@ -97,7 +97,7 @@ const lockLimit = 1024 * 1024;
 /** Plans a run. Errors of the configuration or the tool are outcomes; only faults are thrown. */
 export async function executePlan(executor: Executor, running: RunningJob): Promise<PlanResult> {
   return inSlot(executor, running, async (work) => {
-    const { job, log, inputs } = running;
+    const { job, inputs } = running;
     await work.unpack(await inputs.configuration(), 'config');
     await work.prepare();
     await work.init();
@@ -107,8 +107,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     const hasChanges = code === 2;
     const keeps = !job.planOnly && (hasChanges || job.allowEmptyApply);
     const shown = new Announcement<PlanDocument>();
-    const [, { json, plan }, schemas, bundle] = await work.together(
-      () => log.flush(),
+    const [{ json, plan }, schemas, bundle] = await work.together(
       () =>
         work
           .output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit)
@@ -181,14 +180,13 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
         `${work.up}/${files.plan}`,
       ])
       .finally(() => watched.stop());
-    await log.flush();
     const state = (await work.state()) ?? watched.last();
     const erroredState = await work.read(path.join(work.folder, files.erroredState));
     const states = { state, erroredState };
     if (ended.code === 0) return { outcome: 'applied', ...states, ...countApplied(log.tail) };
     const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
     const why = stoppedBecause(stopping) ?? (await work.exceeded());
-    if (why) await log.conclude(why);
+    if (why) log.conclude(why);
     return { outcome, ...states, errorMessage: why ?? 'the apply failed' };
   });
 }
@@ -204,7 +202,10 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
 
 type JobFailure = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
-/** Gives a job its folder, and converts errors for the user who started it into an outcome. */
+/**
+ * Gives a job its folder, and converts errors for the user who started it into an outcome. The caller stores the end of
+ * the log.
+ */
 export async function inSlot<T>(
   executor: Executor,
   running: RunningJob,
@@ -216,22 +217,19 @@ export async function inSlot<T>(
   const work = new Work(executor, running, slot);
   try {
     await work.note();
-    const result = await run(work);
-    await log.flush();
-    return result;
+    return await run(work);
   } catch (error) {
     if (stopping.reason) {
       const why = stoppedBecause(stopping) ?? '';
-      await log.conclude(why);
+      log.conclude(why);
       return { outcome: stopping.reason.endsWith('canceled') ? 'canceled' : 'errored', errorMessage: why };
     }
     const isExpected = [Failed, BadArchive, BadConfiguration, UnreadableFile].some((kind) => error instanceof kind);
     if (!isExpected) throw error;
     const { message } = error as Error;
     const why = error instanceof Failed ? await work.exceeded() : undefined;
-    if (why) await log.conclude(why);
+    if (why) log.conclude(why);
     else if (!(error instanceof Failed)) log.say(`\nError: ${message}`);
-    await log.flush();
     return { outcome: 'errored', errorMessage: why ?? message };
   } finally {
     disk.stop();

@@ -41,18 +41,25 @@ export class RunLog {
   }
 
   /** Ends the log with the reason why the run was stopped or failed. */
-  async conclude(why: string): Promise<void> {
+  conclude(why: string): void {
     this.say(`\nStopped: ${why}.`);
-    await this.flush();
+  }
+
+  /** The bytes that are still buffered. */
+  get unsent(): Buffer {
+    return Buffer.concat(this.waiting);
+  }
+
+  /** The bytes that are still buffered, for the caller to store. Throws the error if storing earlier bytes failed. */
+  async take(): Promise<Buffer> {
+    const bytes = this.empty();
+    await this.sending;
+    return bytes;
   }
 
   /** Resolves when everything written so far is stored. Throws the error if storing failed. */
   flush(): Promise<void> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    const bytes = Buffer.concat(this.waiting);
-    this.waiting = [];
-    this.waitingBytes = 0;
+    const bytes = this.empty();
     this.sending = this.sending.then(async () => {
       if (this.failure) throw this.failure;
       if (bytes.length > 0) await this.options.keep(bytes);
@@ -61,6 +68,15 @@ export class RunLog {
       this.failure ??= error;
     });
     return this.sending;
+  }
+
+  private empty(): Buffer {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const bytes = this.unsent;
+    this.waiting = [];
+    this.waitingBytes = 0;
+    return bytes;
   }
 
   private add(bytes: Buffer): void {
@@ -73,7 +89,8 @@ export class RunLog {
 
 const mostHeld = 256 * 1024;
 const tailLength = 16 * 1024;
-const gatherMs = 250;
+/** Watchers read a log twice a second, so more frequent pieces would not reach them earlier. */
+const gatherMs = 500;
 
 /**
  * Replaces the bytes 2 and 3, which mark the start and the end of a log. Otherwise a tool that prints them would end

@@ -6,8 +6,8 @@ import type { Database } from '../../../kernel/database/database';
 import type { Endpoint } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { describe, findClosed, heartbeat, releaseJob, started } from '../runs/jobs/claims';
-import { forgetToken, jobFiles, jobIdentities, jobInputs, jobLogin, keepToken } from '../runs/jobs/inputs';
-import type { RunJob } from '../runs/jobs/job';
+import { forgetToken, jobFile, jobIdentities, jobInputs, jobLogin, keepToken, smallFile } from '../runs/jobs/inputs';
+import { fileNames, type RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
 import { finishJob, type Lease, leaseLost, nameUpload, requireBegun, requireLease, saveSent } from './lease';
@@ -55,11 +55,23 @@ async function inputsOf({ db, env }: JobRequest, runJob: RunJob) {
   return toWire({ variables, environment, sshKey, registry, logsIn });
 }
 
+/** The small files of a job in the form sent to its agent. */
+async function filesOf({ db, env }: JobRequest, job: RunJob) {
+  const names = fileNames.filter((name) => name !== 'plan' || job.kind === 'apply');
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const bytes = await smallFile(db, env.keyring, job, name, wire.inlineBytes).catch(() => undefined);
+      return [name, bytes ? bytes.toString('base64') : bytes] as const;
+    }),
+  );
+  return Object.fromEntries(found);
+}
+
 const starting = raw('POST')(`${job}/start`, {
   ...aboutWork,
   summary: 'Report that the tool is about to run.',
   answers: {
-    200: described('The job may start. Where the log continues, and the inputs of the job.', wire.StartAnswer),
+    200: described('The job may start. Where the log continues, and the inputs and small files.', wire.StartAnswer),
   },
   load,
   run: async (call) => {
@@ -68,8 +80,12 @@ const starting = raw('POST')(`${job}/start`, {
     // If the job has already started, this is a repeated request of an agent that did not receive the answer.
     if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw leaseLost();
     // If a job's inputs cannot be read, the job starts and requests them separately, so that its run shows why it ends.
-    const [end, inputs] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
-    return json({ 'log-offset': Number(end), inputs });
+    const [end, inputs, files] = await Promise.all([
+      endOf(db, job),
+      inputsOf(call, job).catch(() => undefined),
+      filesOf(call, job),
+    ]);
+    return json({ 'log-offset': Number(end), inputs, files });
   },
 });
 
@@ -96,9 +112,7 @@ const inputs = raw('GET')(`${job}/inputs`, {
   run: async (call) => json(await inputsOf(call, await heldJob(call))),
 });
 
-const fileNames = { configuration: 'configuration', state: 'state', plan: 'planFile' } as const;
-
-const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) =>
+const files = fileNames.map((name) =>
   raw('GET')(`${job}/${name}`, {
     ...aboutWork,
     summary: `Download the ${name} that a job works with.`,
@@ -106,7 +120,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
     load,
     run: async (call) => {
       const job = await heldJob(call);
-      const body = await jobFiles(call.db, call.env.keyring, job)[fileNames[name]]();
+      const body = await jobFile(call.db, call.env.keyring, job, name);
       return body ? { status: 200, headers: { 'Content-Type': octets }, body } : noContent;
     },
   }),

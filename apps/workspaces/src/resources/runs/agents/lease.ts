@@ -125,6 +125,7 @@ export async function finishJob(
   const { outcome, additions, changes, destructions, imports, uploads = {}, files = {} } = result;
   const counts = { additions, changes, destructions, imports };
   const errorMessage = result['error-message'];
+  const log = result.log && { offset: BigInt(result.log.offset), bytes: Buffer.from(result.log.bytes, 'base64') };
   const sent = (name: UploadName) => {
     const file = files[name];
     return file === undefined ? openUpload(keyring, lease, name, uploads[name]) : Buffer.from(file, 'base64');
@@ -134,7 +135,7 @@ export async function finishJob(
     throw new Refusal('transition', `the job is of the kind ${job.kind}`);
   }
   const stored = isToolJob(job)
-    ? await finishToolJob(db, keyring, job, agentId, { outcome: outcome as 'finished', errorMessage })
+    ? await finishToolJob(db, keyring, job, agentId, { outcome: outcome as 'finished', errorMessage, log })
     : job.kind === 'plan'
       ? await finishPlan(db, keyring, job, agentId, {
           ...counts,
@@ -144,6 +145,7 @@ export async function finishJob(
           health: result.health && (fromWire(result.health) as unknown as Health),
           requirements: result.requirements,
           errorMessage,
+          log,
           jsonPlan: sent('json-plan'),
           redactedJsonPlan: sent('redacted-json-plan'),
           planFile: sent('plan-file'),
@@ -152,6 +154,7 @@ export async function finishJob(
           ...counts,
           outcome: outcome as 'applied',
           errorMessage,
+          log,
           lost: result['state-lost'],
           erroredState: sent('errored-state'),
         });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fileNames } from '../runs/jobs/job';
 import { mostRequirements, Requirement } from '../runs/requirements';
 
 /**
@@ -215,6 +216,8 @@ export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
   /** Older services send the inputs only in a separate answer. */
   inputs: InputsAnswer.optional(),
+  /** Small files in base64, and null for a file that does not exist. Other files are downloaded. */
+  files: z.partialRecord(z.enum(fileNames), z.string().nullable()).default({}),
 });
 
 /** The end of a log. */
@@ -260,6 +263,8 @@ export const Result = z.strictObject({
   uploads: byName(z.string().max(200).optional()),
   /** Small files, which are sent directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),
+  /** The end of the log, in base64, and its position in bytes. Older services refuse the field. */
+  log: z.strictObject({ offset: whole(Number.MAX_SAFE_INTEGER), bytes: inline }).optional(),
   /** The modules and providers that `init` installed. Older services refuse the field. */
   requirements: z.array(Requirement).max(mostRequirements).optional(),
 });

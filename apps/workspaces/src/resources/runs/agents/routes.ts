@@ -98,9 +98,6 @@ async function claimFor(
   );
 }
 
-/**
- * A job as it is sent, without data that only this service needs, and without values, which have a separate endpoint.
- */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...forAgents,
   summary:
@@ -121,6 +118,7 @@ const claiming = raw('POST')(`${agent}/jobs`, {
       }),
     );
     if (!job) return noContent;
+    // Values of variables are sent when the job starts.
     const { variables: _values, configurationBlobId: _blob, ...shown } = job;
     return json(toWire({ ...shown, lease: mintLease(env.keyring, (target as Agent).id, job) }));
   },

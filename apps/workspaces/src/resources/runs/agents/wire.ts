@@ -11,8 +11,8 @@ export const { raw } = endpoints({} as Policy<undefined>, undefined, { organizat
 
 /** The options of all endpoints for agents. */
 export const forAgents = { outside: true, tokens: ['agent'], turns: false } as const;
-/** The options of endpoints about work that an agent takes or holds. */
-export const aboutWork = { ...forAgents, refuses: [403, 409] } as const;
+/** The options of endpoints about work that an agent takes or holds. Its lease is checked where the work is stored. */
+export const aboutWork = { ...forAgents, refuses: [403, 409], acceptsLate: true } as const;
 
 /** The answer without content. */
 export const noContent: Raw = { status: 204, headers: {} };

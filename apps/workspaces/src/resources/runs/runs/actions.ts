@@ -4,7 +4,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { advance, enqueue, finish, lockFor } from './queue';
-import type { Run } from './run';
+import type { LockedRun } from './run';
 import { actionsOf, discardableStatuses, finalStatuses } from './statuses';
 import { lockRun, moveRun, recordEvent } from './transition';
 
@@ -17,7 +17,7 @@ interface Act {
   readonly comment: string | null;
 }
 
-const notAllowed = (run: Run, verb: string) =>
+const notAllowed = (run: LockedRun, verb: string) =>
   new Refusal('transition', `transition not allowed: a run that is ${run.status} cannot be ${verb}`);
 
 /** Adds a comment to a run, with an event. */
@@ -35,7 +35,7 @@ async function act(
   keyring: Keyring,
   runId: string,
   { actor, comment }: Act,
-  run: (tx: Database, lockedRun: Run) => Promise<void>,
+  run: (tx: Database, lockedRun: LockedRun) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const locked = await lockRun(tx, keyring, runId);
@@ -44,7 +44,7 @@ async function act(
   });
 }
 
-async function audit(tx: Database, actor: Actor, run: Run, verb: string): Promise<void> {
+async function audit(tx: Database, actor: Actor, run: LockedRun, verb: string): Promise<void> {
   const { id, organizationId, workspaceName: name } = run;
   await recordChange(tx, actor, { organizationId, action: `run.${verb}`, target: { type: 'runs', id, name } });
 }
@@ -69,7 +69,7 @@ export function apply(db: Database, keyring: Keyring, runId: string, by: Act): P
   });
 }
 
-async function requireFresh(tx: Database, run: Run): Promise<void> {
+async function requireFresh(tx: Database, run: LockedRun): Promise<void> {
   const workspace = await tx.prisma.workspace.findUniqueOrThrow({ where: { id: run.workspaceId } });
   if (workspace.currentStateVersionId === run.inputStateVersionId) return;
   throw new Refusal('transition', 'transition not allowed: the state has changed since the plan was saved');

@@ -109,7 +109,7 @@ export async function create(
   const version = input.infraVersion ? await requireVersion(db, input.infraVersion, workspace) : workspace.infraVersion;
   const infraVersion = await resolveVersion(db, version);
   const id = newId('run');
-  return db.transaction(async (tx) => {
+  await db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     const configuration = found ?? (await configurationToDestroy(tx, await requireWorkspace(tx, workspace.id), null));
     const planOnly = input.planOnly === true || configuration?.speculative === true;
@@ -162,8 +162,9 @@ export async function create(
     });
     if (configuration) await advance(tx, workspace.id);
     else await endEmpty(tx, { id, workspaceId: workspace.id, planId, applyId });
-    return still(await findRun(tx, keyring, id));
   });
+  // After the commit, runs that are created at the same time are read by one statement.
+  return still(await findRun(db, keyring, id));
 }
 
 /** Ends a destroy run without a plan, because the workspace is empty. */

@@ -4,7 +4,7 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWork } from '../../../kernel/database/notices';
 import { recordAssessment } from './record-assessment';
 import { decideUnattended } from './rights-at-effect';
-import { type Run, workerVersions } from './run';
+import { type LockedRun, workerVersions } from './run';
 import { preparePolicies } from './stages/policies';
 import { closeStages, enterStage, hasStage } from './stages/stages';
 import { applyingStatuses, type FinalStatus } from './statuses';
@@ -195,7 +195,7 @@ export async function yieldAssessment(tx: Database, workspaceId: string): Promis
  * Continues after a successful plan with its tasks and policies, including those added in the meantime. Without tasks
  * and policies, continues with the next step.
  */
-export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Promise<void> {
+export async function afterPlan(tx: Database, run: LockedRun, hasChanges: boolean): Promise<void> {
   await preparePolicies(tx, run.id);
   if (!(await hasStage(tx, run.id, 'post_plan'))) return goOn(tx, run, hasChanges, 'planned');
   await moveRun(tx, run.id, 'planned');
@@ -205,7 +205,7 @@ export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Pr
 /** Ends the run, queues its apply, or lets it wait for confirmation. */
 export async function goOn(
   tx: Database,
-  run: Run,
+  run: LockedRun,
   hasChanges: boolean,
   status: 'planned' | 'post_plan_completed',
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { parseConstraint } from '../../../kernel/installation/infra-versions';
-import type { Run } from './run';
+import type { LockedRun } from './run';
 
 /** The maximum number of modules and providers that are recorded for a configuration. */
 export const mostRequirements = 500;
@@ -25,7 +25,7 @@ export type Requirement = z.infer<typeof Requirement>;
  */
 export async function noteRequirements(
   tx: Database,
-  { id: runId, workspaceId, planOnly, isAssessment }: Run,
+  { id: runId, workspaceId, planOnly, isAssessment }: LockedRun,
   requirements: readonly Requirement[] | undefined,
 ): Promise<void> {
   if (requirements === undefined || planOnly || isAssessment) return;

@@ -2,7 +2,7 @@ import { mayStill } from '../../../kernel/access/current-access';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { canBeAssessed, find as findWorkspace, isAssessed } from '../../workspaces/workspaces/workspace';
-import type { Run } from './run';
+import type { LockedRun } from './run';
 import { runTriggerSource } from './statuses';
 
 /**
@@ -11,7 +11,10 @@ import { runTriggerSource } from './statuses';
  * must come from a user who may apply, or from the branch or tags that the workspace follows, or a user must have
  * confirmed an earlier run that applied it. Call it while the workspace is locked.
  */
-export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
+export async function decideUnattended(
+  tx: Database,
+  run: LockedRun,
+): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
   const why = await unattendedProblem(tx, run);
   if (why === undefined) return { applies: true, reason: null };
@@ -26,7 +29,7 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
  * The reason why a requested plan or apply must not start: its requester no longer has permission. Call it when a
  * worker starts it, while the workspace is locked.
  */
-export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
+export async function phaseProblem(tx: Database, run: LockedRun, kind: 'plan' | 'apply'): Promise<string | undefined> {
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
   if (run.isAssessment) {
     const workspace = await findWorkspace(tx, run.workspaceId);
@@ -44,11 +47,11 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
   return 'the user who confirmed it may no longer apply in this workspace';
 }
 
-const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
+const unattendedProblem = async (tx: Database, run: LockedRun): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
 /** The reason why a run that no user started must not apply, because the setting that started it is off. */
-async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
+async function starterProblem(tx: Database, run: LockedRun): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
     const on = { id: run.workspaceId, autoApplyRunTrigger: true };
@@ -64,7 +67,7 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
  * repository, the host no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often
  * outlive their branch.
  */
-async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
+async function retiredProblem(tx: Database, run: LockedRun): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
   const { configurationVersionId, workspaceId } = run;
   const from = await tx.prisma.ingressAttributes.findFirst({
@@ -102,7 +105,7 @@ const whole = {
   variables: null,
 };
 
-async function configurationProblem(tx: Database, run: Run): Promise<string | undefined> {
+async function configurationProblem(tx: Database, run: LockedRun): Promise<string | undefined> {
   const found = await tx.prisma.configurationVersion.findUnique({
     where: { id: run.configurationVersionId ?? '' },
     select: { createdByType: true, createdById: true, ingress: { select: { isPullRequest: true } } },

@@ -5,7 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { find as findWorkspace } from '../../workspaces/workspaces/workspace';
 import { create } from './create';
-import { find, type Run } from './run';
+import { find, type LockedRun } from './run';
 import { runTriggerSource } from './statuses';
 
 const BATCH = 20;
@@ -17,7 +17,7 @@ interface Due {
 }
 
 /** Records, together with the apply of a run, that the workspaces it triggers are due for a run. */
-export async function noteApplied(tx: Database, run: Run): Promise<void> {
+export async function noteApplied(tx: Database, run: LockedRun): Promise<void> {
   await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
 }
 

@@ -21,8 +21,8 @@ export interface SecretsLogin {
   readonly namespace: string;
 }
 
-/** A run, with everything that is needed to render it and to check rights on it. */
-export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
+/** A run as transitions need it, with everything that is needed to check rights on it. */
+export interface LockedRun extends Omit<Row, 'variables' | 'moduleVersions'> {
   readonly moduleVersions: readonly ModuleVersion[];
   readonly organizationId: string;
   readonly organization: string;
@@ -33,14 +33,7 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   readonly planStatus: string;
   readonly hasChanges: boolean | null;
   readonly applyId: string;
-  readonly eventIds: readonly string[];
-  readonly commentIds: readonly string[];
-  readonly taskStageIds: readonly string[];
-  /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
-  readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
-  /** The number of runs of the organization that are ahead of this run or in progress. */
-  readonly position: number;
   /** When the run was read, by the database's clock. */
   readonly readAt: Date;
   readonly executionMode: string;
@@ -48,6 +41,17 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   readonly lockedById: string | null;
   /** The current run of the workspace, or the next run if no run is current. */
   readonly currentRunId: string | null;
+}
+
+/** A run, with everything that is needed to render it. */
+export interface Run extends LockedRun {
+  readonly eventIds: readonly string[];
+  readonly commentIds: readonly string[];
+  readonly taskStageIds: readonly string[];
+  /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
+  readonly secretsLogins: readonly SecretsLogin[];
+  /** The number of runs of the organization that are ahead of this run or in progress. */
+  readonly position: number;
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */
   readonly workerVersions: readonly string[];
@@ -116,10 +120,14 @@ const quoted = (names: readonly string[]): string => names.map((name) => `'${nam
 
 const places = { w: 'w', p: 'j', o: 'o' };
 
-/** All columns of a `Run`, from rows named `r`. Conditions follow. */
-export const selectRuns = `
+/** All columns of a `LockedRun`, from rows named `r`. */
+const selectLocked = `
 SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS organization,
-       p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id,
+       p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id, now() AS read_at,
+       w.locked_by_type, w.locked_by_id, w.current_run_id, ${modeOf(places)} AS execution_mode`;
+
+/** All columns of a `Run`, from rows named `r`. Conditions follow. */
+export const selectRuns = `${selectLocked},
        ARRAY(SELECT e.id FROM run_event e WHERE e.run_id = r.id ORDER BY e.number) AS event_ids,
        ARRAY(SELECT c.id FROM run_comment c WHERE c.run_id = r.id ORDER BY c.number) AS comment_ids,
        ARRAY(SELECT s.id FROM task_stage s WHERE s.run_id = r.id ORDER BY array_position(ARRAY[${quoted(taskStages)}], s.stage)) AS task_stage_ids,
@@ -130,8 +138,6 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
          (SELECT count(*)::int FROM run q JOIN workspace v ON v.id = q.workspace_id
            WHERE v.organization_id = w.organization_id AND q.finished_at IS NULL AND q.number < r.number AND NOT q.is_assessment
              AND q.status IN (${quoted(queuedStatuses)})) END AS position,
-       now() AS read_at, w.locked_by_type, w.locked_by_id, w.current_run_id,
-       ${modeOf(places)} AS execution_mode,
        CASE WHEN r.status = 'pending' THEN
          (SELECT json_build_object('failures', i.fetch_failures, 'pool', ap.name,
                    'forwards', EXISTS (SELECT 1 FROM ${forwarders} AND k.agent_pool_id = ap.id))
@@ -142,22 +148,35 @@ SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS
            WHERE c.id = r.configuration_version_id AND c.status = 'fetching') END AS fetching,
        EXISTS (SELECT 1 FROM ${workersOf(places)}) AS workers_alive, ${workerVersions(places)} AS worker_versions`;
 
-const fromAll = `
+/** The tables behind `selectRuns`, without assessments. */
+export const fromRuns = `
   FROM run r
-  JOIN workspace w ON w.id = r.workspace_id
+  JOIN workspace w ON w.id = r.workspace_id AND NOT r.is_assessment
   JOIN project j ON j.id = w.project_id
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
   JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'`;
 
-/** The tables behind `selectRuns`, without assessments. */
-export const fromRuns = fromAll.replace('ON w.id = r.workspace_id', 'ON w.id = r.workspace_id AND NOT r.is_assessment');
+/**
+ * SQL: the rows that belong to what precedes them. `OFFSET 0` keeps the order of the joins. Without it, PostgreSQL may
+ * keep a plan from when the tables were almost empty, which goes through all workspaces to find one run.
+ */
+const joined = (table: string, name: string, condition: string): string =>
+  `CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE ${condition} OFFSET 0) ${name}`;
 
-const readAnyById = {
-  name: 'run_or_assessment_by_id',
-  text: `${selectRuns}, r.id AS key ${fromAll} WHERE r.id = ANY($1)`,
-};
-const readById = { name: 'run_by_id', text: `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)` };
+/** The same tables for runs by id. */
+const fromKeys = `
+  FROM (SELECT * FROM run WHERE id = ANY($1) OFFSET 0) r
+  ${joined('workspace', 'w', 'id = r.workspace_id')}
+  ${joined('project', 'j', 'id = w.project_id')}
+  ${joined('organization', 'o', 'id = w.organization_id AND removed_at IS NULL')}
+  ${joined('run_phase', 'p', "run_id = r.id AND kind = 'plan'")}
+  ${joined('run_phase', 'a', "run_id = r.id AND kind = 'apply'")}`;
+
+const readLocked = { name: 'locked_run_by_id', text: `${selectLocked}, r.id AS key ${fromKeys}` };
+
+/** Runs by id. */
+export const readById = { name: 'run_by_id', text: `${selectRuns}, r.id AS key ${fromKeys} WHERE NOT r.is_assessment` };
 
 const mapped = rowMapper<Omit<Run, 'variables' | 'workspace'> & { variables: Uint8Array | null; projectId: string }>([
   'number',
@@ -184,9 +203,9 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return row && runOf(keyring, row);
 }
 
-/** Like `find`, but also finds assessments. It is for workers. */
-export async function findAny(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
-  const row = await db.readOne(readAnyById, id);
+/** A run or an assessment whose workspace is locked. */
+export async function findLocked(tx: Database, keyring: Keyring, id: string): Promise<LockedRun | undefined> {
+  const row = await tx.readOne(readLocked, id);
   return row && runOf(keyring, row);
 }
 

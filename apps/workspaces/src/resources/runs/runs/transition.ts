@@ -6,25 +6,25 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { notesOf } from './note-notifications';
-import { findAny, type Run } from './run';
+import { findLocked, type LockedRun } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
 /**
  * Locks the workspace of a run and then the run itself until the transaction ends, always in this order. Returns the
  * run as it is then. Throws `missing`.
  */
-export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
+export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<LockedRun> {
   const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
   if (!row) throw notFound();
   // All changes of runs and of a workspace's lock wait for each other.
   await lockRow(tx, 'workspace', row.workspace_id);
-  const run = await findAny(tx, keyring, id);
+  const run = await findLocked(tx, keyring, id);
   if (!run) throw notFound();
   return run;
 }
 
 /** Like `lockRun`, but returns undefined if the run was deleted with its workspace. */
-export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
+export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<LockedRun | undefined> {
   try {
     return await lockRun(tx, keyring, id);
   } catch (error) {

@@ -204,6 +204,7 @@ const contentOf = (form: Form) => {
     link: 'only',
     requires: 'can-create-state-versions',
     streams: true,
+    acceptsLate: true,
     load,
     run: async ({ db, env, target, request }) => {
       const source = request.stream!;

@@ -122,8 +122,8 @@ export async function announce(
 }
 
 /**
- * The data about a state whose bytes have arrived. `parsed` is absent for states that are too large to parse as a
- * whole.
+ * The data about a state whose bytes have arrived. `parsed` is undefined for bytes that are not a state, which only a
+ * rollback to an older version can contain.
  */
 export interface Content {
   readonly blob: GatheredBlob;

@@ -97,7 +97,7 @@ const readPageBackwards = readPageFrom('end');
 interface PageRow {
   [column: string]: unknown;
   key: string;
-  ids: string[];
+  ids: readonly string[];
 }
 
 // The statement returns one row for a whole page, because rows cost more than their bytes.
@@ -174,7 +174,8 @@ export async function findStampPage(
       backwards ? readPageBackwards : readPage,
       `${organizationId} ${take} ${skip}`,
     );
-    return backwards ? (row?.ids ?? []).reverse() : (row?.ids ?? []);
+    const ids = row?.ids ?? [];
+    return backwards ? [...ids].reverse() : ids;
   });
   return { items: await findStamps(db, organizationId, ids), total };
 }
@@ -226,7 +227,7 @@ interface SearchRow {
   [column: string]: unknown;
   key: string;
   total: number;
-  ids: string[] | null;
+  ids: readonly string[] | null;
 }
 
 /**

@@ -88,7 +88,7 @@ const versions = Prisma.raw(workerVersions({ w: 'w', p: 'p', o: 'o' }));
 // Plans whose version no worker has. Without any worker, there are no such plans, because the workers' versions are
 // unknown.
 const unserved = Prisma.sql`
-  SELECT r.id FROM run r
+  SELECT r.id, ${versions} AS versions FROM run r
     JOIN workspace w ON w.id = r.workspace_id
     JOIN project p ON p.id = w.project_id
     JOIN organization o ON o.id = w.organization_id
@@ -115,9 +115,11 @@ export async function endUnserved(db: Database, keyring: Keyring, waitSeconds: n
 
 async function endOne(tx: Database, keyring: Keyring, id: string): Promise<boolean> {
   const run = await lockRunIfThere(tx, keyring, id);
-  const [still] = await tx.prisma.$queryRaw<unknown[]>`${unserved} AND r.id = ${id} AND r.unserved_since IS NOT NULL`;
+  const [still] = await tx.prisma.$queryRaw<
+    { versions: readonly string[] }[]
+  >`${unserved} AND r.id = ${id} AND r.unserved_since IS NOT NULL`;
   if (!run || !still) return false;
-  const has = run.workerVersions.join(', ');
+  const has = still.versions.join(', ');
   const those = run.executionMode === 'agent' ? 'agent of the pool' : 'worker';
   const reason = `No ${those} has version ${run.infraVersion} of the tool. Available versions: ${has}. Set one of them in the workspace`;
   const [phase] = await tx.prisma.$queryRaw<{ log_size: bigint }[]>`

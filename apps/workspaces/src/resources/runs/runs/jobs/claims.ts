@@ -25,7 +25,7 @@ import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jo
 
 const BATCH = 20;
 
-/** Records that a worker is alive. The other data of an agent comes from its registration. */
+/** Records that a worker is alive. The row of an agent of a pool exists since its registration. */
 async function noteWorker(db: Database, { workerId, versions, agentPoolId }: ClaimingWorker): Promise<void> {
   if (agentPoolId !== undefined) {
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${workerId}`;

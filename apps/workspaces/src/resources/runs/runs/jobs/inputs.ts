@@ -1,14 +1,16 @@
+import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import { type OutsideResponse, outsideCall } from '@keystead/outside';
 import { Prisma } from '../../../../generated/prisma/client';
 import { runToken } from '../../../../kernel/access/run-tokens';
-import { readBlob } from '../../../../kernel/blobs/blobs';
+import { readBlob, readSmallBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
 import { claimsOf, identityToken, workspaceIdentity } from '../../../installation/identity-tokens/identity-token';
 import { declaredIdentities } from '../../../workspaces/identities/declared-identities';
 import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/effective-variables';
 import {
+  type FileName,
   isMine,
   type JobIdentities,
   type JobInputs,
@@ -106,30 +108,46 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, pub
     sshKey: forked ? undefined : sshKeyOf(keyring, secrets),
     logsIn: !forked && secrets.logs_in,
     registry: forked ? undefined : registryOf(keyring, job, publicUrl),
-    ...jobFiles(db, keyring, job),
+    configuration: () => jobFile(db, keyring, job, 'configuration'),
+    state: () => jobFile(db, keyring, job, 'state'),
+    planFile: () => jobFile(db, keyring, job, 'plan'),
   };
 }
 
-/** The files among the inputs. */
-export function jobFiles(
+/** The blob of a file that a job works with; null if there is no such file. */
+async function blobOf(db: Database, job: RunJob, name: FileName): Promise<string | null> {
+  if (name === 'configuration') return job.configurationBlobId || null;
+  if (name === 'plan') {
+    const plan = await db.prisma.runPhase.findUnique({ where: { id: job.planId }, select: { planBlobId: true } });
+    return plan?.planBlobId ?? null;
+  }
+  const [row] = await db.prisma.$queryRaw<{ raw_blob_id: string | null }[]>`
+    SELECT s.raw_blob_id FROM workspace w JOIN state_version s ON s.id = w.current_state_version_id
+     WHERE w.id = ${job.workspaceId}`;
+  return row?.raw_blob_id ?? null;
+}
+
+/** A file that a job works with; undefined if there is no such file. */
+export async function jobFile(
   db: Database,
   keyring: Keyring,
   job: RunJob,
-): Pick<JobInputs, 'configuration' | 'state' | 'planFile'> {
-  const blob = (id: string | null | undefined) => (id ? readBlob(db, keyring, id) : Promise.resolve(undefined));
-  return {
-    configuration: () => blob(job.configurationBlobId),
-    async state() {
-      const [row] = await db.prisma.$queryRaw<{ raw_blob_id: string | null }[]>`
-        SELECT s.raw_blob_id FROM workspace w JOIN state_version s ON s.id = w.current_state_version_id
-         WHERE w.id = ${job.workspaceId}`;
-      return blob(row?.raw_blob_id);
-    },
-    async planFile() {
-      const plan = await db.prisma.runPhase.findUnique({ where: { id: job.planId }, select: { planBlobId: true } });
-      return blob(plan?.planBlobId);
-    },
-  };
+  name: FileName,
+): Promise<Readable | undefined> {
+  const id = await blobOf(db, job, name);
+  return id === null ? undefined : readBlob(db, keyring, id);
+}
+
+/** A file of at most `most` bytes; null if there is no such file, undefined if it must be read with `jobFile`. */
+export async function smallFile(
+  db: Database,
+  keyring: Keyring,
+  job: RunJob,
+  name: FileName,
+  most: number,
+): Promise<Buffer | null | undefined> {
+  const id = await blobOf(db, job, name);
+  return id === null ? null : readSmallBlob(db, keyring, id, most);
 }
 
 /**

@@ -78,6 +78,10 @@ export interface RegistryLogin {
   readonly token: string;
 }
 
+/** The files that a job works with: `plan` is the plan that an apply carries out. */
+export const fileNames = ['configuration', 'state', 'plan'] as const;
+export type FileName = (typeof fileNames)[number];
+
 /** The inputs of a job. Streams open on request; undefined for a missing input. */
 export interface JobInputs {
   /** Terraform variables after the rules of precedence were applied, with the variables of the run. */
@@ -172,8 +176,21 @@ export interface KeptToken {
   readonly namespace: string;
 }
 
-/** The result of a plan. If it did not succeed, only `errorMessage` is used. */
-export interface PlanResult {
+/** The end of a job's log. */
+export interface LogEnd {
+  readonly bytes: Uint8Array;
+  /** Their position in the log; undefined if they follow what is stored. */
+  readonly offset?: bigint;
+}
+
+/** What the results of all jobs contain. */
+interface JobEnd {
+  readonly errorMessage?: string;
+  readonly log?: LogEnd;
+}
+
+/** The result of a plan. If it did not succeed, only `errorMessage` and `log` are used. */
+export interface PlanResult extends JobEnd {
   readonly outcome: 'planned' | 'errored' | 'canceled';
   readonly hasChanges?: boolean;
   readonly additions?: number;
@@ -191,11 +208,10 @@ export interface PlanResult {
   readonly health?: Health;
   /** The modules and providers that `init` installed; undefined if the worker did not report them. */
   readonly requirements?: readonly Requirement[];
-  readonly errorMessage?: string;
 }
 
 /** The result of an apply. */
-export interface ApplyResult {
+export interface ApplyResult extends JobEnd {
   readonly outcome: 'applied' | 'errored' | 'canceled';
   /**
    * The state after the apply, whether or not it succeeded. It becomes a state version of the run unless nothing
@@ -208,13 +224,11 @@ export interface ApplyResult {
   readonly changes?: number;
   readonly destructions?: number;
   readonly imports?: number;
-  readonly errorMessage?: string;
 }
 
 /** The result of a test or a query. Tests that fail have finished, too. */
-export interface ToolRunResult {
+export interface ToolRunResult extends JobEnd {
   readonly outcome: 'finished' | 'errored' | 'canceled';
-  readonly errorMessage?: string;
 }
 
 /** The holder of a job, and the attempt. */
@@ -228,7 +242,10 @@ export interface ClaimingWorker {
   readonly workerId: string;
   readonly leaseSeconds: number;
   readonly versions: readonly string[];
-  /** Set for agents, which only get runs of the workspaces that use the pool. */
+  /**
+   * The pool of an agent, which only gets runs of the workspaces that use the pool. Undefined for workers and agents of
+   * the installation, which get remote runs.
+   */
   readonly agentPoolId?: string;
 }
 

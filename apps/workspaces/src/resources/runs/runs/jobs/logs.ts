@@ -1,6 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
-import type { RunJob } from './job';
+import type { LogEnd, RunJob } from './job';
 
 const STX = Buffer.from([2]);
 const ETX = Buffer.from([3]);
@@ -68,6 +68,11 @@ export async function appendToPhase(
     start = end;
   }
   return start;
+}
+
+/** Appends the end of a log in the transaction that ends its job, before the job ends. */
+export async function appendEnd(tx: Database, keyring: Keyring, job: RunJob, log: LogEnd | undefined): Promise<void> {
+  if (log && log.bytes.length > 0) await append(tx, keyring, job, log.bytes, log.offset);
 }
 
 /** Where the log of a job ends. */

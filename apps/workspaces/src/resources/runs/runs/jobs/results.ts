@@ -13,10 +13,11 @@ import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/workspace';
 import { afterPlan, finish } from '../queue';
 import { noteRequirements } from '../requirements';
-import type { Run } from '../run';
+import type { LockedRun } from '../run';
 import { noteApplied } from '../run-triggers';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { type ApplyResult, type Bytes, isMine, type PlanResult, type RunJob, type SentState } from './job';
+import { appendEnd } from './logs';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -65,6 +66,7 @@ export async function finishPlan(
   const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
+    await appendEnd(tx, keyring, job, result.log);
     const isCanceled = await endJob(tx, job);
     if (!planned || isCanceled) {
       await endUnsuccessful(tx, run, job.planId, result);
@@ -88,7 +90,7 @@ export async function finishPlan(
 
 async function endUnsuccessful(
   tx: Database,
-  run: Run,
+  run: LockedRun,
   phaseId: string,
   { outcome, errorMessage }: Pick<PlanResult | ApplyResult, 'outcome' | 'errorMessage'>,
 ): Promise<void> {
@@ -180,6 +182,7 @@ export async function endApply(
   const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
+    await appendEnd(tx, keyring, job, result.log);
     await endJob(tx, job);
     await keepBlob(tx, ...present([stateBlobId]));
     await tx.prisma.runPhase.update({ where: { id: job.applyId }, data: { ...counts(result), stateBlobId } });

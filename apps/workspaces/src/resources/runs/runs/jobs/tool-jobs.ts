@@ -17,7 +17,7 @@ import {
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
 import { type ClaimingWorker, isHeld, isMine, type JobHolder, type RunJob, type ToolRunResult } from './job';
-import { appendToPhase, readRange } from './logs';
+import { appendEnd, appendToPhase, readRange } from './logs';
 
 /** The first version of the agents' protocol that has these jobs. */
 const knownSince = 2;
@@ -222,11 +222,12 @@ export function finishToolJob(
   keyring: Keyring,
   job: RunJob,
   workerId: string,
-  { outcome, errorMessage }: ToolRunResult,
+  { outcome, errorMessage, log }: ToolRunResult,
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
+    await appendEnd(tx, keyring, job, log);
     const results = run.kind === 'test' ? await resultsOf(tx, keyring, run) : null;
     const ended = run.canceledAt !== null ? 'canceled' : outcome;
     await endToolRun(tx, run, ended, { reason: errorMessage ?? null, results });
@@ -267,7 +268,7 @@ export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSe
   for (const { id, why } of due) {
     await db.transaction(async (tx) => {
       const run = await lockToolRun(tx, id);
-      if (!run || run.status !== 'queued') return;
+      if (run?.status !== 'queued') return;
       await appendToPhase(tx, keyring, run, Buffer.from(`Error: ${why}.\n`));
       await endToolRun(tx, run, 'errored', { reason: why });
     });

@@ -5,7 +5,7 @@ import type { Database } from '../../../../kernel/database/database';
 import type { TaskStageName } from '../../../workspaces/run-tasks/run-task';
 import { addComment } from '../actions';
 import { enqueueNow, finish, goOn } from '../queue';
-import type { Run } from '../run';
+import type { LockedRun } from '../run';
 import { lockRun, moveRun, recordEvent } from '../transition';
 import { isOverridable, moveEvaluation, namesAgainst, type SetVerdict, verdictOf } from './policies';
 import { moveStage } from './stages';
@@ -18,7 +18,7 @@ const evaluationInclude = {
  * Continues a run once all tasks of a stage have ended and its policies have been evaluated. Call it while the run is
  * locked.
  */
-export async function settleStage(tx: Database, run: Run, id: string): Promise<void> {
+export async function settleStage(tx: Database, run: LockedRun, id: string): Promise<void> {
   const found = await tx.prisma.taskStage.findUnique({
     where: { id },
     include: { results: true, evaluations: { include: evaluationInclude } },
@@ -57,7 +57,7 @@ export async function settleStage(tx: Database, run: Run, id: string): Promise<v
 /** Stores the verdicts of policies on a plan. Call it while the run is locked. */
 export async function takeVerdicts(
   tx: Database,
-  run: Run,
+  run: LockedRun,
   evaluation: { readonly id: string; readonly task_stage_id: string; readonly kind: string },
   verdicts: readonly SetVerdict[],
 ): Promise<void> {
@@ -82,7 +82,7 @@ export async function takeVerdicts(
 }
 
 /** Continues after the tasks of a stage. */
-async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise<void> {
+async function leaveStage(tx: Database, run: LockedRun, stage: TaskStageName): Promise<void> {
   if (stage === 'post_apply') return recordEvent(tx, run.id, 'post-apply-completed');
   if (stage === 'post_plan') return goOn(tx, run, run.hasChanges === true, 'post_plan_completed');
   await moveRun(tx, run.id, `${stage}_completed`);

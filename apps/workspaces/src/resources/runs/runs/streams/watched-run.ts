@@ -1,7 +1,7 @@
 import { Prisma } from '../../../../generated/prisma/client';
 import type { Watched } from '../../../../kernel/endpoints/watches';
 import { readRange } from '../jobs/logs';
-import { fromRuns, type Run, runOf, selectRuns } from '../run';
+import { type Run, readById, runOf } from '../run';
 import type { PhaseStatus } from '../statuses';
 
 /** The current state of the plan or the apply of a run. Sizes are bytes. */
@@ -34,14 +34,12 @@ const endedPhases: ReadonlySet<string> = new Set<PhaseStatus>(['finished', 'erro
 /** The largest addition that is read once for all watchers. Watchers that are further behind read separately. */
 const largestNews = 64 * 1024;
 
-const read = `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)`;
-
 /** Runs, read twice a second while they are watched. */
 export const watchedRuns: Watched<RunState> = {
   name: 'runs',
   everyMs: 500,
   async read({ db, keyring }, ids, before) {
-    const runs = await db.rows<Record<string, unknown>>({ name: 'runs_watched', text: read, values: [ids] });
+    const runs = await db.rows<Record<string, unknown>>({ ...readById, values: [ids] });
     const phases = await db.prisma.runPhase.findMany({ where: { runId: { in: [...ids] } }, orderBy: { kind: 'desc' } });
     // Hidden data leaves an empty log, so most phases need no look-up.
     const empty = phases.flatMap(({ id, logSize, status }) => (logSize === 0n && endedPhases.has(status) ? [id] : []));

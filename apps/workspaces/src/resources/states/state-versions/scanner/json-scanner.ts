@@ -64,7 +64,7 @@ enum At {
 
 /**
  * Reads JSON as its bytes arrive, in any pieces, and stores only what its listener needs, so that a document of any
- * size is read in constant memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
+ * size is read in constant memory. Accepts exactly what `JSON.parse` accepts, up to 1,000 levels deep.
  */
 export class JsonScanner {
   private at: At = At.Value;
