@@ -1,4 +1,4 @@
-import type { OrganizationRight } from '../src/kernel/access/organization-rights';
+import type { OrganizationRight } from '../src/kernel/access/capabilities';
 import { system } from '../src/kernel/audit/audit';
 import * as tokens from '../src/resources/people/tokens/service';
 import { type Client, ref, resource, type Workspaces } from './start-workspaces';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { OrganizationRight } from '../src/kernel/access/organization-rights';
+import type { OrganizationRight } from '../src/kernel/access/capabilities';
 import { configured, startRun } from './configurations';
 import { grant, grantProject, member, organizationToken, project, team, teamToken } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { OrganizationRight } from '../src/kernel/access/organization-rights';
+import type { OrganizationRight } from '../src/kernel/access/capabilities';
 import { member, team } from './members';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 

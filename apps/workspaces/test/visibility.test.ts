@@ -2,8 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
 import { Prisma } from '../src/generated/prisma/client';
-import { projectGrant, projectLevels, workspaceGrant, workspaceLevels } from '../src/kernel/access/access-levels';
-import { organizationRights, rightsOf } from '../src/kernel/access/organization-rights';
+import {
+  organizationRights,
+  projectGrant,
+  projectLevels,
+  rightsOf,
+  workspaceGrant,
+  workspaceLevels,
+} from '../src/kernel/access/capabilities';
 import type { Principal } from '../src/kernel/access/principal';
 import { visibleProjects, visibleWorkspaces } from '../src/kernel/access/visible';
 import { newId } from '../src/kernel/database/ids';

@@ -21,7 +21,8 @@ export const parts = {
   ),
   'policy-access': files(
     policy,
-    'access access-list built-in capability compile merged-lists parameters rule rule-layer rule-tree template-witness',
+    'access access-list built-in capability compile merged-lists parameters rule rule-layer template-witness',
+    'rule-tree',
   ),
   outside: folder('packages/outside/src'),
   // Messages between the processes of a service are covered by tests that start them.
@@ -29,7 +30,7 @@ export const parts = {
   'console-host': folder('packages/console-host/src'),
   // The effects of grants and rights; who has them is in the database.
   rights: {
-    mutate: ['access-levels', 'capabilities', 'organization-rights'].map((file) => `${access}/${file}.ts`),
+    mutate: [`${access}/capabilities.ts`],
     tests: [`${access}/*.test.ts`],
   },
   // The queues of decisions; testing the rest of the pipeline needs a complete service.

@@ -5,8 +5,8 @@ import { parseDuration } from '../../sdk/duration';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
-import { configPath } from './config';
 import { dataPath, versionPaths } from './data';
+import { configPath } from './key-metadata';
 import { detailedMetadataPath, metadataPath, subkeysPath } from './metadata';
 import { relocationPaths } from './relocation';
 

@@ -8,12 +8,13 @@ import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, missing, notFoundWith, type Reply } from '../../sdk/reply';
 import { type Soon, soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
-import { configOf, type KvConfig } from './config';
 import {
   authorOf,
   changeKey,
+  configOf,
   findKey,
   type KeyMetadata,
+  type KvConfig,
   newKey,
   putKey,
   readable,

@@ -7,12 +7,13 @@ import { type Operation, path } from '../../sdk/path';
 import { pathProblem } from '../../sdk/path-text';
 import { data, type Reply } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
-import { configOf, type KvConfig } from './config';
 import { checkCas } from './data';
 import {
   authorOf,
+  configOf,
   findKeys,
   type KeyMetadata,
+  type KvConfig,
   newKey,
   putKey,
   readable,

@@ -2,8 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { backend } from '../../sdk/backend';
 import { operation, path } from '../../sdk/path';
 import type { Storage } from '../../sdk/storage';
-import { configOf } from './config';
-import { changeKey, findKey, newKey, putKey, valueKey, versionedKey, withNextVersion } from './key-metadata';
+import { changeKey, configOf, findKey, newKey, putKey, valueKey, versionedKey, withNextVersion } from './key-metadata';
 
 const wait = operation({
   summary: 'Answer that the mount is being upgraded.',

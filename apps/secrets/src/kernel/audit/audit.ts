@@ -2,9 +2,8 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { parseExact } from '@keystead/envelope';
 import type { Barrier } from '../storage/types';
 import { DeviceSet } from './device-set';
-import { type ClearFields, longTexts, shownFields } from './hash-leaves';
+import { type ClearFields, keyedHash, keyedHashInSlices, longTexts, shownFields } from './hash-leaves';
 import { AuditedHeaders, type SentHeaders } from './headers';
-import { keyedHash, keyedHashInSlices } from './keyed-hash';
 import { Remembered } from './remembered';
 
 /** The caller's part of an audit line. */

@@ -1,5 +1,5 @@
 import type { AuditDevice } from './device';
-import { LineWriter, type WriterLimits } from './line-writer';
+import { LineWriter, type WriterLimits } from './file-device';
 
 /** Writes to the standard output of the process, without ever blocking it. */
 export function stdoutDevice(path: string, description = '', limits: WriterLimits = {}, descriptor = 1): AuditDevice {

@@ -1,8 +1,7 @@
 import type { Folding } from '../../sdk/canonical-path';
 import { judgeParameters } from './parameters';
 import type { PatternRule } from './rule';
-import { findAllRules, findRule, foldLayers, keyOf, type RuleLayer } from './rule-layer';
-import { comparePatterns, hasWildcard } from './rule-tree';
+import { comparePatterns, findAllRules, findRule, foldLayers, hasWildcard, keyOf, type RuleLayer } from './rule-layer';
 import { isTemplateWitnessed } from './template-witness';
 import {
   type AccessList,

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import * as fc from 'fast-check';
 import { PatternRule } from './rule';
-import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
+import { comparePatterns, hasWildcard, RuleTree } from './rule-layer';
 
 // A small alphabet, so that patterns and paths collide often.
 const segment = fc.constantFrom('a', 'ab', 'abc', 'b+', '+', '+', '');

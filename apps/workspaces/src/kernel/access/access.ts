@@ -1,16 +1,22 @@
 import type { AddressRanges } from '@keystead/outside';
-import { projectAdmin, workspaceAdmin, workspaceOwner } from './access-levels';
-import { holds, type Mask, maskOf, type ProjectCapability, type WorkspaceCapability } from './capabilities';
 import {
   everyRight,
   hasRight,
+  holds,
+  type Mask,
+  maskOf,
   type OrganizationRight,
+  type ProjectCapability,
+  projectAdmin,
   projectFloor,
   type Rights,
   rightsOf,
+  type WorkspaceCapability,
   withImplied,
+  workspaceAdmin,
   workspaceFloor,
-} from './organization-rights';
+  workspaceOwner,
+} from './capabilities';
 import type { Principal } from './principal';
 
 /** The properties of a workspace that permission rules need. */

@@ -1,15 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  dialMask,
+  dialValue,
+  namesOf,
+  projectDials,
   projectGrant,
   projectLevelSettings,
   projectLevels,
   projectLevelWorkspaceSettings,
+  projectWorkspaceDials,
   workspaceAdmin,
+  workspaceDials,
   workspaceGrant,
   workspaceLevelSettings,
   workspaceLevels,
-} from './access-levels';
-import { dialMask, dialValue, namesOf, projectDials, projectWorkspaceDials, workspaceDials } from './capabilities';
+} from './capabilities';
 
 describe('grants as masks', () => {
   it.each(

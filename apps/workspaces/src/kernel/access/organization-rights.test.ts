@@ -1,16 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { projectAdmin, workspaceAdmin, workspaceGrant } from './access-levels';
-import { maskOf, namesOf } from './capabilities';
 import {
   everyRight,
   hasRight,
+  maskOf,
+  namesOf,
   type OrganizationRight,
   organizationRights,
+  projectAdmin,
   projectFloor,
   rightsOf,
   withImplied,
+  workspaceAdmin,
   workspaceFloor,
-} from './organization-rights';
+  workspaceGrant,
+} from './capabilities';
 
 const implies: Partial<Record<OrganizationRight, readonly OrganizationRight[]>> = {
   'manage-organization-access': ['manage-teams', 'manage-membership'],

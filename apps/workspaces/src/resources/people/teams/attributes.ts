@@ -1,11 +1,6 @@
 import { attributesOf, choice, flag, instant, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
-import {
-  everyRight,
-  hasRight,
-  type OrganizationRight,
-  organizationRights,
-} from '../../../kernel/access/organization-rights';
+import { everyRight, hasRight, type OrganizationRight, organizationRights } from '../../../kernel/access/capabilities';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import { teamPolicy } from './policy';

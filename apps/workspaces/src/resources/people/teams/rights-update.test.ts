@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
-import { hasRight, organizationRights, rightsOf, withImplied } from '../../../kernel/access/organization-rights';
+import { hasRight, organizationRights, rightsOf, withImplied } from '../../../kernel/access/capabilities';
 import { updateRights } from './rights-update';
 
 const names = (rights: number) => organizationRights.filter((right) => hasRight(rights, right));

@@ -5,7 +5,7 @@ import {
   organizationRights,
   type Rights,
   rightsOf,
-} from '../../../kernel/access/organization-rights';
+} from '../../../kernel/access/capabilities';
 
 /**
  * Permissions that require another permission. Granting them also grants the required one; removing the required

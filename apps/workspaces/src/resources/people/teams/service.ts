@@ -1,7 +1,7 @@
 import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access, GivenGrants } from '../../../kernel/access/access';
-import { hasRight, organizationRights } from '../../../kernel/access/organization-rights';
+import { hasRight, organizationRights } from '../../../kernel/access/capabilities';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';

@@ -1,5 +1,5 @@
 import type { GivenGrants } from '../../../kernel/access/access';
-import type { Rights } from '../../../kernel/access/organization-rights';
+import type { Rights } from '../../../kernel/access/capabilities';
 
 /** A team. `userIds` are its active people, `membershipIds` also includes people who were only invited. */
 export interface Team {

@@ -1,6 +1,6 @@
 import type { NotificationConfiguration as Row } from '../../../generated/prisma/client';
 import type { GivenGrants, ProjectTarget, WorkspaceTarget } from '../../../kernel/access/access';
-import type { Rights } from '../../../kernel/access/organization-rights';
+import type { Rights } from '../../../kernel/access/capabilities';
 
 /** Where notifications go. */
 export const destinations = ['generic', 'slack', 'microsoft-teams', 'email'] as const;

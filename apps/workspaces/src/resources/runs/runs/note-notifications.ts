@@ -1,6 +1,5 @@
 import { Prisma } from '../../../generated/prisma/client';
-import { maskOf } from '../../../kernel/access/capabilities';
-import { organizationRights, rightsOf, withImplied } from '../../../kernel/access/organization-rights';
+import { maskOf, organizationRights, rightsOf, withImplied } from '../../../kernel/access/capabilities';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';

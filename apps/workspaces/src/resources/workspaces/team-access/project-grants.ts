@@ -2,12 +2,15 @@ import { invalid, MissingPermission } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Access, ProjectTarget } from '../../../kernel/access/access';
 import {
+  type Mask,
+  maskOf,
   type ProjectLevel,
+  projectDials,
   projectGrant,
   projectLevelSettings,
   projectLevelWorkspaceSettings,
-} from '../../../kernel/access/access-levels';
-import { type Mask, maskOf, projectDials, projectWorkspaceDials } from '../../../kernel/access/capabilities';
+  projectWorkspaceDials,
+} from '../../../kernel/access/capabilities';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';

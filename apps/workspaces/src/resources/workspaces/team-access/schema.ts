@@ -1,7 +1,12 @@
 import { document, requiredOne } from '@keystead/jsonapi';
 import { z } from 'zod';
-import { projectLevels, workspaceLevels } from '../../../kernel/access/access-levels';
-import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
+import {
+  projectDials,
+  projectLevels,
+  projectWorkspaceDials,
+  workspaceDials,
+  workspaceLevels,
+} from '../../../kernel/access/capabilities';
 
 // The values of a setting are declared once, next to the capabilities that they grant.
 const oneOf = (values: readonly string[]) => z.enum(values as [string, ...string[]]).nullish();

@@ -1,8 +1,13 @@
 import { invalid } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
-import { type WorkspaceLevel, workspaceGrant, workspaceLevelSettings } from '../../../kernel/access/access-levels';
-import { type Mask, workspaceDials } from '../../../kernel/access/capabilities';
+import {
+  type Mask,
+  type WorkspaceLevel,
+  workspaceDials,
+  workspaceGrant,
+  workspaceLevelSettings,
+} from '../../../kernel/access/capabilities';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
