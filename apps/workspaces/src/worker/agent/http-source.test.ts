@@ -79,6 +79,24 @@ describe('an agent with a service', () => {
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'finished', uploads: {} });
   });
 
+  it('loses no piece of a log that was refused, and no result because of its log', async () => {
+    let refusals = 1;
+    const source = await sourceAt((call) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
+      return call.startsWith('PUT /log') && refusals-- > 0 ? [404, {}] : undefined;
+    });
+    await source.started(job);
+    await expect(source.appendLog(job, Buffer.from('begun '))).rejects.toThrow();
+    await source.finishToolRun(job, { outcome: 'finished', log: { bytes: Buffer.from('begun done') } });
+    const log = { offset: 0, bytes: Buffer.from('begun done').toString('base64') };
+    expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'finished', uploads: {}, log });
+    refusals = 1;
+    await source.started(job);
+    const long = { bytes: Buffer.alloc(65_537, 'x') };
+    expect(await source.finishToolRun(job, { outcome: 'finished', log: long })).toBe(true);
+    expect(calls().slice(-2)).toEqual(['PUT /log?offset=0', 'POST /finish']);
+  });
+
   it('gets its inputs from the answer to the start, and puts small files into the result', async () => {
     const source = await sourceAt((call) => {
       if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];

@@ -164,13 +164,7 @@ export class HttpSource implements JobSource {
   }
 
   async appendLog(job: RunJob, bytes: Uint8Array): Promise<void> {
-    try {
-      await this.sendLog(job, bytes);
-    } catch (error) {
-      // Another agent has the job. Reports of this agent are ignored, and the next heartbeat stops it.
-      if (!isOver(error)) throw error;
-      return;
-    }
+    await this.sendLog(job, bytes);
     this.offsets.set(job.id, this.offsetOf(job) + bytes.length);
   }
 
@@ -333,7 +327,12 @@ export class HttpSource implements JobSource {
     };
     await Promise.all(wire.uploadNames.map(upload));
     const isLogInside = this.takesMore && log.length > 0 && log.length <= wire.inlineBytes;
-    if (!isLogInside) await this.sendLog(job, log);
+    if (!isLogInside) {
+      await this.sendLog(job, log).catch((error) => {
+        // The answer to the result shows whether this agent still has the job. A result is worth more than its log.
+        if (!isRefusal(error)) throw error;
+      });
+    }
     const json = {
       ...toWire(summary),
       uploads,
