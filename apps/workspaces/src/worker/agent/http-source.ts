@@ -55,8 +55,8 @@ export class HttpSource implements JobSource {
   private readonly offsets = new Map<string, number>();
   /** Inputs and files that the response to the start contained. */
   private readonly startInputs = new Map<string, Pick<z.infer<typeof wire.StartAnswer>, 'inputs' | 'files'>>();
-  /** Whether the service accepts small files, and the list of what `init` installed, as part of a result. */
-  private takesMore = true;
+  /** How many of the parts that older services refuse are left out of results; the newest part comes first. */
+  private omits = 0;
   /** Jobs that have no role for logging in. */
   private readonly roleless = new Set<string>();
   private id: string;
@@ -286,13 +286,18 @@ export class HttpSource implements JobSource {
     log: Uint8Array = Buffer.alloc(0),
     requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
-    const newer = requirements && { requirements };
     try {
-      await this.report(job, this.takesMore ? { ...summary, ...newer } : summary, files, log).catch((error) => {
-        if (!this.takesMore || !isRefusal(error) || error.kind !== 'invalid') throw error;
-        this.takesMore = false;
-        return this.report(job, summary, files, log);
-      });
+      for (;;) {
+        const takes = takenAfter(this.omits);
+        const newer = takes.more && requirements && { requirements };
+        const refused = await this.report(job, { ...summary, ...newer }, files, log, takes).catch((error) => {
+          if (!takes.more || !isRefusal(error) || error.kind !== 'invalid') throw error;
+          return true;
+        });
+        if (!refused) break;
+        // Another result may have been refused at the same time.
+        this.omits = Math.max(this.omits, takes.log ? 1 : 2);
+      }
     } catch (error) {
       if (!isLost(error)) throw error;
       this.forget(job);
@@ -311,13 +316,14 @@ export class HttpSource implements JobSource {
     summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
     log: Uint8Array,
+    takes: Taken,
   ): Promise<void> {
     const uploads: Partial<Record<wire.UploadName, string>> = {};
     const small: Partial<Record<wire.UploadName, string>> = {};
     const upload = async (name: wire.UploadName) => {
       const bytes = files[name];
       if (bytes === undefined || 'blobId' in bytes) return;
-      if (this.takesMore && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
+      if (takes.more && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
         small[name] = Buffer.from(bytes).toString('base64');
         return;
       }
@@ -326,7 +332,7 @@ export class HttpSource implements JobSource {
       uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
     };
     await Promise.all(wire.uploadNames.map(upload));
-    const isLogInside = this.takesMore && log.length > 0 && log.length <= wire.inlineBytes;
+    const isLogInside = takes.log && log.length > 0 && log.length <= wire.inlineBytes;
     if (!isLogInside) {
       await this.sendLog(job, log).catch((error) => {
         // The answer to the result shows whether this agent still has the job. A result is worth more than its log.
@@ -355,6 +361,16 @@ export class HttpSource implements JobSource {
     }
   }
 }
+
+/** The parts of a result that a service accepts. */
+interface Taken {
+  /** Small files, and the list of what `init` installed. */
+  readonly more: boolean;
+  /** The end of the log. */
+  readonly log: boolean;
+}
+
+const takenAfter = (omits: number): Taken => ({ log: omits < 1, more: omits < 2 });
 
 /** A download that resumes after an interruption: the files of a job do not change. */
 async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {
