@@ -21,6 +21,8 @@ export class ObjectStoreStandIn {
   readonly credentials = { accessKeyId, secretAccessKey };
   /** A status to answer with instead of carrying out the request. */
   fail: (method: string, key: string) => number | undefined = () => undefined;
+  /** What to wait for before an answer. */
+  before: () => Promise<void> = async () => undefined;
   private readonly server = http.createServer((request, response) => void this.answer(request, response));
 
   async start(): Promise<void> {
@@ -69,6 +71,7 @@ export class ObjectStoreStandIn {
     const [, bucket, ...rest] = decodeURIComponent(url.pathname).split('/');
     const key = rest.join('/');
     const method = request.method ?? 'GET';
+    await this.before();
     const status = this.fail(method, key);
     if (status !== undefined) return refuse(response, status, 'InternalError');
     if (!isSigned(request, url, body)) return refuse(response, 403, 'SignatureDoesNotMatch');

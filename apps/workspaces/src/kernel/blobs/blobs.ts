@@ -274,7 +274,10 @@ export async function readBlobAtOnce(
   return blob.size > most ? streamOf(keyring, id, blob) : wholeOf(keyring, id, blob);
 }
 
-/** All bytes of a blob in one buffer; undefined if the blob does not exist, or has more than `most` bytes. */
+/**
+ * All bytes of a blob in one buffer; undefined if the blob does not exist, has more than `most` bytes, or is in an
+ * object store, which may take long to answer.
+ */
 export async function readSmallBlob(
   db: Database,
   keyring: Keyring,
@@ -282,7 +285,7 @@ export async function readSmallBlob(
   most: number,
 ): Promise<Buffer | undefined> {
   const blob = await chunksIn(db, id);
-  return blob && blob.size <= most ? wholeOf(keyring, id, blob) : undefined;
+  return blob?.first && blob.size <= most ? wholeOf(keyring, id, blob) : undefined;
 }
 
 async function wholeOf(keyring: Keyring, id: string, blob: StoredChunks): Promise<Buffer> {

@@ -79,6 +79,31 @@ describe('simultaneous writes', () => {
     expect(kept).toEqual([false, true, false, true]);
   });
 
+  it('fail individually if a batch cannot be made of an item, before or after the others were sent', async () => {
+    const good = (item: string) => {
+      if (item === 'bad') throw new TypeError('bad item');
+      return item;
+    };
+    const before = kind('before', {
+      batch: (items) => kind('before').batch(items.map(good)),
+    });
+    const after = kind('after', {
+      batch: (items) => ({ values: [items], settle: () => items.map((item) => `after ${good(item)}`) }),
+    });
+    for (const one of [before, after]) {
+      const { pool, trips } = fakePool(echo);
+      const writes = new BatchedWrites(pool);
+      const asked = [writes.write(kind('edit'), 'a'), writes.write(one, 'bad'), writes.write(kind('lock'), 'b')];
+      expect(await Promise.allSettled(asked)).toEqual([
+        { status: 'fulfilled', value: 'edit a' },
+        { status: 'rejected', reason: new TypeError('bad item') },
+        { status: 'fulfilled', value: 'lock b' },
+      ]);
+      // What was committed is not sent again.
+      expect(trips.flat().filter(({ text }) => text === 'edit')).toHaveLength(1);
+    }
+  });
+
   it('are not tried again if the connection was lost: they may have been committed', async () => {
     const { pool, trips } = fakePool(({ text }) => {
       if (text === 'COMMIT') throw refused('FATAL');

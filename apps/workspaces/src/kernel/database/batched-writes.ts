@@ -29,8 +29,8 @@ const MOST = 64;
 
 /**
  * Group commit. Simultaneous writes of all kinds share one transaction with one statement per kind, and each caller is
- * answered after it. A single caller does not wait. A failed batch is retried item by item, so that only the bad item
- * fails.
+ * answered after it. A single caller does not wait. A batch that the server refused, or that could not be made, is
+ * retried item by item, so that only the bad item fails.
  */
 export class BatchedWrites {
   /** The subjects of the batches in progress. */
@@ -67,11 +67,14 @@ export class BatchedWrites {
   private async run(batch: readonly QueuedWrite[]): Promise<void> {
     const about = new Set(batch.flatMap((one) => one.about ?? []));
     for (const one of about) this.busy.add(one);
+    let isSent = false;
     try {
-      await this.commit(partsOf(batch));
+      const parts = partsOf(batch);
+      isSent = true;
+      await this.commit(parts);
     } catch (error) {
       // If the connection was lost, the batch may or may not have been committed, so it is not written twice.
-      if (!isOfStatement(error)) for (const { reject } of batch) reject(error);
+      if (isSent && !isOfStatement(error)) for (const { reject } of batch) reject(error);
       else for (const one of batch) await this.writeSingly(one);
     } finally {
       for (const one of about) this.busy.delete(one);
@@ -90,12 +93,17 @@ export class BatchedWrites {
     const writing = parts.filter(({ batch }) => batch.values !== undefined);
     const results = writing.length === 0 ? [] : await this.send(statementsOf(writing));
     const rowsOf = new Map(writing.map((part, index) => [part, results.at(index - writing.length)!]));
-    const resultsByPart = parts.map((part) => part.batch.settle(rowsOf.get(part) ?? []));
-    for (const [at, { waiting }] of parts.entries()) {
-      for (const [index, { resolve, reject }] of waiting.entries()) {
-        const result = resultsByPart[at]![index];
-        if (result instanceof Error) reject(result);
-        else resolve(result);
+    for (const part of parts) {
+      const { waiting } = part;
+      try {
+        const results = part.batch.settle(rowsOf.get(part) ?? []);
+        for (const [index, { resolve, reject }] of waiting.entries()) {
+          const result = results[index];
+          if (result instanceof Error) reject(result);
+          else resolve(result);
+        }
+      } catch (error) {
+        for (const { reject } of waiting) reject(error);
       }
     }
   }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { RunJob } from '../../resources/runs/runs/jobs/job';
+import type { PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { AgentClient } from './client';
 import { HttpSource } from './http-source';
 
@@ -79,6 +79,24 @@ describe('an agent with a service', () => {
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'finished', uploads: {} });
   });
 
+  it('loses no piece of a log that was refused, and no result because of its log', async () => {
+    let refusals = 1;
+    const source = await sourceAt((call) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
+      return call.startsWith('PUT /log') && refusals-- > 0 ? [404, {}] : undefined;
+    });
+    await source.started(job);
+    await expect(source.appendLog(job, Buffer.from('begun '))).rejects.toThrow();
+    await source.finishToolRun(job, { outcome: 'finished', log: { bytes: Buffer.from('begun done') } });
+    const log = { offset: 0, bytes: Buffer.from('begun done').toString('base64') };
+    expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'finished', uploads: {}, log });
+    refusals = 1;
+    await source.started(job);
+    const long = { bytes: Buffer.alloc(65_537, 'x') };
+    expect(await source.finishToolRun(job, { outcome: 'finished', log: long })).toBe(true);
+    expect(calls().slice(-2)).toEqual(['PUT /log?offset=0', 'POST /finish']);
+  });
+
   it('gets its inputs from the answer to the start, and puts small files into the result', async () => {
     const source = await sourceAt((call) => {
       if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
@@ -104,9 +122,31 @@ describe('an agent with a service', () => {
     expect(await source.inputs(job)).toMatchObject({ variables: [] });
     const log = { bytes: Buffer.from('done') };
     for (let i = 0; i < 2; i++) expect(await source.finishPlan(job, { ...planned, log })).toBe(true);
-    expect(calls().filter((call) => call === 'POST /finish')).toHaveLength(3);
-    expect(calls().filter((call) => call === 'PUT /log?offset=0')).toHaveLength(2);
+    // The first result is sent three times: whole, without the log, and without the files.
+    expect(calls().filter((call) => call === 'POST /finish')).toHaveLength(4);
+    expect(calls().filter((call) => call === 'PUT /log?offset=0')).toHaveLength(3);
     const uploads = { 'json-plan': 'json-plan', 'plan-file': 'plan-file' };
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({ outcome: 'planned', uploads });
+  });
+
+  it('leaves out only what an older service refuses, also of results that it sends at the same time', async () => {
+    const source = await sourceAt((call, body) => {
+      if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
+      return /"log"/.test(body) ? [422, { errors: [{ detail: 'Unrecognized key: "log"' }] }] : undefined;
+    });
+    const requirements = [{ kind: 'module' as const, source: 'acme/stones/crane', version: '1.0.0' }];
+    const result = {
+      outcome: 'planned' as const,
+      planFile: Buffer.from('plan'),
+      requirements,
+    } as unknown as PlanResult;
+    const log = { bytes: Buffer.from('done') };
+    for (let round = 0; round < 2; round++) {
+      await source.started(job);
+      const both = [source.finishPlan(job, { ...result, log }), source.finishPlan(job, { ...result, log })];
+      expect(await Promise.all(both)).toEqual([true, true]);
+      const accepted = { outcome: 'planned', uploads: {}, files: { 'plan-file': 'cGxhbg==' }, requirements };
+      expect(requests.slice(-2).map(({ body }) => JSON.parse(body))).toEqual([accepted, accepted]);
+    }
   });
 });

@@ -58,8 +58,8 @@ export class HttpSource implements JobSource {
   private readonly offsets = new Map<string, number>();
   /** Inputs and files of jobs, from the responses to their start. */
   private readonly startInputs = new Map<string, Pick<z.infer<typeof wire.StartAnswer>, 'inputs' | 'files'>>();
-  /** Whether the service accepts small files, and the list of what `init` installed, as part of a result. */
-  private takesMore = true;
+  /** How many of the parts that older services refuse are left out of results; the newest part comes first. */
+  private omits = 0;
   /** Jobs without a role to log in with. */
   private readonly roleless = new Set<string>();
   private id: string;
@@ -167,13 +167,7 @@ export class HttpSource implements JobSource {
   }
 
   async appendLog(job: RunJob, bytes: Uint8Array): Promise<void> {
-    try {
-      await this.sendLog(job, bytes);
-    } catch (error) {
-      // Another agent has the job. Reports of this agent are ignored, and the next heartbeat stops it.
-      if (!isOver(error)) throw error;
-      return;
-    }
+    await this.sendLog(job, bytes);
     this.offsets.set(job.id, this.offsetOf(job) + bytes.length);
   }
 
@@ -295,13 +289,18 @@ export class HttpSource implements JobSource {
     log: Uint8Array = Buffer.alloc(0),
     requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
-    const newer = requirements && { requirements };
     try {
-      await this.report(job, this.takesMore ? { ...summary, ...newer } : summary, files, log).catch((error) => {
-        if (!this.takesMore || !isRefusal(error) || error.kind !== 'invalid') throw error;
-        this.takesMore = false;
-        return this.report(job, summary, files, log);
-      });
+      for (;;) {
+        const takes = takenAfter(this.omits);
+        const newer = takes.more && requirements && { requirements };
+        const refused = await this.report(job, { ...summary, ...newer }, files, log, takes).catch((error) => {
+          if (!takes.more || !isRefusal(error) || error.kind !== 'invalid') throw error;
+          return true;
+        });
+        if (!refused) break;
+        // Another result may have been refused at the same time.
+        this.omits = Math.max(this.omits, takes.log ? 1 : 2);
+      }
     } catch (error) {
       if (!isLost(error)) throw error;
       this.forget(job);
@@ -320,13 +319,14 @@ export class HttpSource implements JobSource {
     summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
     log: Uint8Array,
+    takes: Taken,
   ): Promise<void> {
     const uploads: Partial<Record<wire.UploadName, string>> = {};
     const small: Partial<Record<wire.UploadName, string>> = {};
     const upload = async (name: wire.UploadName) => {
       const bytes = files[name];
       if (bytes === undefined || 'blobId' in bytes) return;
-      if (this.takesMore && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
+      if (takes.more && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
         small[name] = Buffer.from(bytes).toString('base64');
         return;
       }
@@ -335,8 +335,13 @@ export class HttpSource implements JobSource {
       uploads[name] = wire.UploadAnswer.parse(await this.ask(job, sent)).upload;
     };
     await Promise.all(wire.uploadNames.map(upload));
-    const isLogInside = this.takesMore && log.length > 0 && log.length <= wire.inlineBytes;
-    if (!isLogInside) await this.sendLog(job, log);
+    const isLogInside = takes.log && log.length > 0 && log.length <= wire.inlineBytes;
+    if (!isLogInside) {
+      await this.sendLog(job, log).catch((error) => {
+        // The answer to the result shows whether this agent still has the job. A result is worth more than its log.
+        if (!isRefusal(error)) throw error;
+      });
+    }
     const json = {
       ...toWire(summary),
       uploads,
@@ -359,6 +364,16 @@ export class HttpSource implements JobSource {
     }
   }
 }
+
+/** The parts of a result that a service accepts. */
+interface Taken {
+  /** Small files, and the list of what `init` installed. */
+  readonly more: boolean;
+  /** The end of the log. */
+  readonly log: boolean;
+}
+
+const takenAfter = (omits: number): Taken => ({ log: omits < 1, more: omits < 2 });
 
 /** A download that resumes after an interruption: the files of a job do not change. */
 async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -228,6 +228,89 @@ describe('carrying out a job', () => {
       expect.objectContaining({ outcome: 'errored', errorMessage: 'the worker was stopped' }),
     ]);
     expect(under.retired()).toBe(1);
+  });
+
+  const saving = (serial: number) => `echo '{"version":4,"serial":${serial}}' > ../state/stones/terraform.tfstate`;
+
+  it('stores the end of the log of a plan that another worker repeats', async () => {
+    const act = `trap 'echo interrupted; exit 1' INT; ${forever}`;
+    let text = '';
+    let failures = 1;
+    const appendLog = async (_job: RunJob, bytes: Uint8Array) => {
+      if (text.includes('begun') && failures-- > 0) throw new Error('away');
+      text += Buffer.from(bytes).toString();
+    };
+    const under = await start(act, {}, { appendLog }, { graceSeconds: 60 });
+    const carrying = carryOut(under.parts, under.job);
+    while (!text.includes('begun')) await sleep(20);
+    carrying.stop();
+    await carrying.done;
+    expect(under.results).toEqual([]);
+    expect(text).toMatch(/begun\ninterrupted\n\nStopped: the worker was stopped\.\n$/);
+  });
+
+  const states = (results: unknown[]) => (results as ApplyResult[]).map(({ state }) => String(state));
+  const seventh = [expect.stringContaining('"serial":7')];
+
+  it('hands in the state and the whole log of an apply whose log cannot be stored until its end', async () => {
+    const loud = `${saving(7)}; echo begun; head -c 600000 /dev/zero | tr '\\0' x; echo ended`;
+    // The tool waits for the service that is away until its time limit.
+    for (const [refused, whole] of [
+      [new Refusal('too-large', 'no room'), /\nbegun\nx{600000}ended\n$/],
+      [new Error('away'), /\nbegun\nx{300000,}\n.*time limit/],
+    ] as const) {
+      const asked: Asked = { job: { kind: 'apply', timeoutSeconds: 2 }, planFile: await bundle(loud) };
+      const under = await start(loud, asked, { appendLog: () => Promise.reject(refused) });
+      await carryOut(under.parts, under.job).done;
+      expect(states(under.results)).toEqual(seventh);
+      expect(whole.test(under.text())).toBe(true);
+    }
+  });
+
+  it('keeps the folder of an apply while a piece of its log cannot be stored, so that its state is found', async () => {
+    const asked = path.join(box, 'asked');
+    const act = `echo begun; while [ ! -e ${asked} ]; do sleep 0.05; done; ${saving(7)}; touch ${asked}.too; exit 1`;
+    const found: boolean[] = [];
+    const state = path.join(executor.scratch.root, 'run-1/box/state/stones/terraform.tfstate');
+    const appendLog = async () => {
+      writeFileSync(asked, '');
+      while (!existsSync(`${asked}.too`)) await sleep(20);
+      await sleep(500);
+      found.push(existsSync(state));
+    };
+    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, { appendLog });
+    await carryOut(under.parts, under.job).done;
+    expect(found).toEqual([true]);
+    expect(states(under.results)).toEqual(seventh);
+  });
+
+  it('hands in the state of an apply whose folder cannot be removed', async () => {
+    const act = `${saving(7)}; exit 1`;
+    const groups = {
+      make: async () => undefined,
+      cgroupProcsFiles: () => [],
+      exceeded: async () => undefined,
+      remove: () => Promise.reject(new Error('busy')),
+    };
+    const parts = { executor: { ...executor, isolation: { ...executor.isolation, groups } } };
+    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, {}, parts);
+    await carryOut(under.parts, under.job).done;
+    expect(states(under.results)).toEqual(seventh);
+  });
+
+  it('hands in the state of an apply whose credentials cannot be ended', async () => {
+    const act = `${saving(7)}; exit 1`;
+    const credentials = async () => ({ environment: [], secrets: [], end: () => Promise.reject(new Error('away')) });
+    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, {}, { credentials });
+    await carryOut(under.parts, under.job).done;
+    expect(states(under.results)).toEqual(seventh);
+  });
+
+  it('hands in the state of an apply that leaves an unreadable file of errors', async () => {
+    const act = `${saving(7)}; ln -s /etc/hostname errored.tfstate; exit 1`;
+    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) });
+    await carryOut(under.parts, under.job).done;
+    expect(states(under.results)).toEqual(seventh);
   });
 
   /** The bundle that a plan leaves for its apply, in the executor's format. */

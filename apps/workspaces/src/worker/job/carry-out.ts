@@ -94,7 +94,7 @@ async function carry(
     executed();
     // Another worker repeats an unfinished plan once this worker's lease has ended.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) {
-      if (result.log) await source.appendLog(job, result.log.bytes).catch(() => undefined);
+      if (result.log) await keepLog(parts, job, result.log.bytes, { stopping, log }).catch(() => undefined);
       return undefined;
     }
     const isReported = await step('hand in', undefined, () => finish(parts, job, result, log));
@@ -131,21 +131,14 @@ async function execute(
     ...(credentials instanceof Error ? [] : credentials.secrets),
     ...(inputs.registry ? [inputs.registry.token] : []),
   ]);
-  const append = async (bytes: Buffer) => {
-    if (bytes.length === 0) return;
-    await untilTaken(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });
-  };
   const runLog = new RunLog({
     limit: parts.logBytes,
+    concealer,
     // The tool waits while the database is unavailable.
-    keep: (bytes) => append(concealer.push(bytes)),
+    keep: (bytes) => keepLog(parts, job, bytes, { stopping, log }),
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
-  /** Adds what is not stored yet of the log, with what the concealer held back, unless earlier bytes could not be stored. */
-  const withLog = async (result: JobResult): Promise<JobResult> => {
-    const rest = await runLog.take().catch(() => undefined);
-    return rest ? { ...result, log: { bytes: Buffer.concat([concealer.push(rest), concealer.end()]) } } : result;
-  };
+  const withLog = async (result: JobResult): Promise<JobResult> => ({ ...result, log: { bytes: await runLog.take() } });
   const saveState = async (state: Buffer) => {
     await source.saveState(job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
   };
@@ -158,17 +151,26 @@ async function execute(
   const { identity, remark } = credentials;
   if (remark !== undefined) runLog.say(remark);
   const jobInputs = withCredentials(inputs, credentials);
-  const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState };
+  const report = (error: unknown) => log.error({ err: error }, 'the run could not be executed');
+  const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState, report };
   try {
     return await withLog(await executions[job.kind](parts.executor, doing));
   } catch (error) {
-    log.error({ err: error }, 'the run could not be executed');
+    report(error);
     runLog.say('\nError: the worker failed; see its log.');
     return await withLog(failed('the worker failed; see its log'));
   } finally {
-    await credentials.end();
+    await credentials.end().catch(report);
   }
 }
+
+/** Appends to the log of a job, and repeats it until it succeeds or the job is killed. */
+const keepLog = (
+  { source }: WorkerParts,
+  job: RunJob,
+  bytes: Uint8Array,
+  { stopping, log }: { stopping: Stopping; log: Logger },
+): Promise<void> => untilTaken(() => source.appendLog(job, bytes), { log, until: () => stopping.killed });
 
 /** Credentials are added to the environment. Variables that users set are kept. */
 function withCredentials(inputs: JobInputs, { environment }: JobCredentials): JobInputs {

@@ -6,6 +6,7 @@ import { forgetToken, jobIdentities, jobInputs, jobLogin, keepToken } from '../.
 import type {
   ApplyResult,
   Heartbeat,
+  JobEnd,
   JobIdentities,
   JobInputs,
   JobLogin,
@@ -15,7 +16,7 @@ import type {
   SecretsService,
   ToolRunResult,
 } from '../../resources/runs/runs/jobs/job';
-import { append } from '../../resources/runs/runs/jobs/logs';
+import { append, endOf } from '../../resources/runs/runs/jobs/logs';
 import * as results from '../../resources/runs/runs/jobs/results';
 import { finishToolJob } from '../../resources/runs/runs/jobs/tool-jobs';
 
@@ -92,6 +93,10 @@ export function databaseSource(parts: {
   bell: Bell;
 }): JobSource {
   const { db, keyring, workerId, leaseSeconds, versions, secrets, issuer, now, bell } = parts;
+  /** Where the log of each job continues, so that bytes whose storing was not confirmed are not added twice. */
+  const ends = new WeakMap<RunJob, bigint>();
+  const placed = <R extends JobEnd>(job: RunJob, result: R): R =>
+    result.log ? { ...result, log: { ...result.log, offset: ends.get(job) } } : result;
   return {
     workerId,
     leaseSeconds,
@@ -115,12 +120,16 @@ export function databaseSource(parts: {
     started: (job) => claims.started(db, keyring, job, workerId),
     inputs: (job) => jobInputs(db, keyring, job, issuer),
     async appendLog(job, bytes) {
-      await append(db, keyring, job, bytes);
+      if (bytes.length === 0) return;
+      const offset = ends.get(job) ?? (await endOf(db, job));
+      ends.set(job, offset);
+      await append(db, keyring, job, bytes, offset);
+      ends.set(job, offset + BigInt(bytes.length));
     },
     saveState: (job, state) => results.saveState(db, keyring, job, state),
-    finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, result),
-    finishApply: (job, result, as = workerId) => results.finishApply(db, keyring, job, as, result),
-    finishToolRun: (job, result) => finishToolJob(db, keyring, job, workerId, result),
+    finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, placed(job, result)),
+    finishApply: (job, result, as = workerId) => results.finishApply(db, keyring, job, as, placed(job, result)),
+    finishToolRun: (job, result) => finishToolJob(db, keyring, job, workerId, placed(job, result)),
     release: (job) => claims.releaseJob(db, job, workerId),
     retire: () => claims.retireWorker(db, workerId),
     login: (job) => jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),

@@ -81,6 +81,8 @@ export interface RunningJob {
   readonly stopping: Stopping;
   /** Measures the time in which a command of the job runs. */
   readonly toolTime?: Stopwatch;
+  /** Logs an error after which the job continues. */
+  report?(error: unknown): void;
   /** Receives states that an apply saved before its end. */
   saveState?(state: Buffer): Promise<void>;
 }
@@ -170,6 +172,13 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
     await work.prepare();
     await work.init();
     const watched = work.watchState(await work.noteApply());
+    let problem: string | undefined;
+    // From here on, an error must not prevent the state from being handed in.
+    const noted = (error: unknown): undefined => {
+      const isForUsers = error instanceof UnreadableFile;
+      if (!isForUsers) running.report?.(error);
+      problem ??= isForUsers ? error.message : 'the worker failed; see its log';
+    };
     const ended = await work
       .run([
         'apply',
@@ -179,15 +188,17 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
         ...(takesVariablesWithPlan(work.binary) ? variableArguments(running.job, work.up) : []),
         `${work.up}/${files.plan}`,
       ])
+      .catch(noted)
       .finally(() => watched.stop());
-    const state = (await work.state()) ?? watched.last();
-    const erroredState = await work.read(path.join(work.folder, files.erroredState));
+    const state = (await work.state().catch(noted)) ?? watched.last();
+    const erroredState = await work.read(path.join(work.folder, files.erroredState)).catch(noted);
     const states = { state, erroredState };
-    if (ended.code === 0) return { outcome: 'applied', ...states, ...countApplied(log.tail) };
+    if (ended?.code === 0 && problem === undefined) return { outcome: 'applied', ...states, ...countApplied(log.tail) };
     const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
     const why = stoppedBecause(stopping) ?? (await work.exceeded());
     if (why) log.conclude(why);
-    return { outcome, ...states, errorMessage: why ?? 'the apply failed' };
+    else if (problem) log.say(`\nError: ${problem}`);
+    return { outcome, ...states, errorMessage: why ?? problem ?? 'the apply failed' };
   });
 }
 
@@ -233,7 +244,9 @@ export async function inSlot<T>(
     return { outcome: 'errored', errorMessage: why ?? message };
   } finally {
     disk.stop();
-    await slot.release();
+    // If the service is away and this worker is killed, the state is still found in the slot.
+    await log.sent();
+    await slot.release().catch((error) => running.report?.(error));
   }
 }
 

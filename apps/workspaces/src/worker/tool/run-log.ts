@@ -1,17 +1,22 @@
-/** The log of one job before it is sent: buffered briefly, in order, and never larger than its limit. */
+/**
+ * The log of one job before it is sent: buffered briefly, in order, without secrets, and never larger than its limit.
+ * What cannot be stored is kept for the result of the job.
+ */
 export class RunLog {
   private waiting: Buffer[] = [];
   private waitingBytes = 0;
   private acceptedBytes = 0;
   private sending: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
-  private failure: unknown;
+  /** What was not stored, from the first failure on. */
+  private readonly unstored: Buffer[] = [];
   private last = '';
 
   constructor(
     private readonly options: {
       limit: number;
-      /** Stores bytes; called with one piece after the other. */
+      concealer?: Concealer;
+      /** Stores bytes; called with one piece after the other, and no more after the first error. */
       keep(bytes: Buffer): Promise<void>;
       /** Called once when the limit is exceeded. */
       full(): void;
@@ -23,7 +28,7 @@ export class RunLog {
     return this.last;
   }
 
-  /** Accepts bytes from the tool; the promise pauses the tool while much is waiting. */
+  /** Accepts bytes from the tool; the promise pauses the tool while much is waiting, and never rejects. */
   async write(bytes: Buffer): Promise<void> {
     if (this.acceptedBytes >= this.options.limit) return;
     const room = this.options.limit - this.acceptedBytes;
@@ -50,24 +55,41 @@ export class RunLog {
     return Buffer.concat(this.waiting);
   }
 
-  /** The bytes that are still buffered, for the caller to store. Throws the error if storing earlier bytes failed. */
+  /** The end of the log that is not stored, for the caller to store. */
   async take(): Promise<Buffer> {
     const bytes = this.empty();
-    await this.sending;
-    return bytes;
+    await this.sent();
+    return Buffer.concat([
+      ...this.unstored.splice(0),
+      this.shown(bytes),
+      this.options.concealer?.end() ?? Buffer.alloc(0),
+    ]);
   }
 
-  /** Resolves when everything written so far is stored. Throws the error if storing failed. */
+  /** Resolves when nothing is on its way. */
+  sent(): Promise<void> {
+    return this.sending;
+  }
+
+  /** Resolves when everything written so far is stored, or kept because it could not be stored. */
   flush(): Promise<void> {
     const bytes = this.empty();
-    this.sending = this.sending.then(async () => {
-      if (this.failure) throw this.failure;
-      if (bytes.length > 0) await this.options.keep(bytes);
-    });
-    this.sending.catch((error) => {
-      this.failure ??= error;
-    });
+    this.sending = this.sending.then(() => this.store(this.shown(bytes)));
     return this.sending;
+  }
+
+  private async store(bytes: Buffer): Promise<void> {
+    if (bytes.length === 0) return;
+    try {
+      if (this.unstored.length === 0) return await this.options.keep(bytes);
+    } catch {
+      // The bytes are kept.
+    }
+    this.unstored.push(bytes);
+  }
+
+  private shown(bytes: Buffer): Buffer {
+    return this.options.concealer?.push(bytes) ?? bytes;
   }
 
   private empty(): Buffer {
@@ -83,7 +105,7 @@ export class RunLog {
     this.waiting.push(bytes);
     this.waitingBytes += bytes.length;
     this.last = (this.last + bytes.toString('utf8')).slice(-tailLength);
-    this.timer ??= setTimeout(() => void this.flush().catch(() => undefined), gatherMs);
+    this.timer ??= setTimeout(() => void this.flush(), gatherMs);
   }
 }
 

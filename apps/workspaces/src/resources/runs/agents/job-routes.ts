@@ -61,7 +61,7 @@ async function filesOf({ db, env }: JobRequest, job: RunJob) {
   const found = await Promise.all(
     names.map(async (name) => {
       const bytes = await smallFile(db, env.keyring, job, name, wire.inlineBytes).catch(() => undefined);
-      return [name, bytes ? bytes.toString('base64') : bytes] as const;
+      return [name, bytes === null ? null : bytes?.toString('base64')] as const;
     }),
   );
   return Object.fromEntries(found);

@@ -216,7 +216,7 @@ export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
   /** Older services send the inputs only in a separate answer. */
   inputs: InputsAnswer.optional(),
-  /** Small files in base64, and null for a file that does not exist. Other files are downloaded. */
+  /** Small files from the database in base64, and null for a file that does not exist. Other files are downloaded. */
   files: z.partialRecord(z.enum(fileNames), z.string().nullable()).default({}),
 });
 

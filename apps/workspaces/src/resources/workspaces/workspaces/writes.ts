@@ -1,5 +1,4 @@
 import { invalid } from '@keystead/jsonapi';
-import { Refusal } from '@keystead/refusal';
 import { type Actor, auditColumns, auditJson } from '../../../kernel/audit/audit';
 import { writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Batched, Database, Decision } from '../../../kernel/database/database';
@@ -144,7 +143,7 @@ interface Edited {
   readonly events: ColumnValues[];
 }
 
-/** Applies an edit after the earlier edits in the batch. A refused edit changes nothing. */
+/** Applies an edit after the earlier edits in the batch. An edit that fails changes nothing. */
 function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
   const current = isFirst ? latest.before : settled(latest.before, latest.after);
@@ -166,8 +165,8 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
     });
     return { before: latest.before, after, projectId, events: [...latest.events, event] };
   } catch (error) {
-    if (error instanceof Refusal) return error;
-    throw error;
+    // Also for a fault, because other edits of the batch must not fail with it.
+    return error as Error;
   }
 }
 

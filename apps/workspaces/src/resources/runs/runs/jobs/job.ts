@@ -184,7 +184,7 @@ export interface LogEnd {
 }
 
 /** What the results of all jobs contain. */
-interface JobEnd {
+export interface JobEnd {
   readonly errorMessage?: string;
   readonly log?: LogEnd;
 }

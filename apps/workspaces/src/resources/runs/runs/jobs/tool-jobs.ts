@@ -17,7 +17,7 @@ import {
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
 import { type ClaimingWorker, isHeld, isMine, type JobHolder, type RunJob, type ToolRunResult } from './job';
-import { appendEnd, appendToPhase, readRange } from './logs';
+import { appendEnd, appendToPhase, endOf, readRange } from './logs';
 
 /** The first version of the agents' protocol that has these jobs. */
 const knownSince = 2;
@@ -191,10 +191,10 @@ export function startToolJob(db: Database, job: RunJob, workerId: string): Promi
   });
 }
 
-/** The test results, from the last summary line in the log. */
-async function resultsOf(db: Database, keyring: Keyring, { id, logSize }: ToolRun): Promise<TestResults | null> {
-  const size = Number(logSize);
-  const tail = await readRange(db, keyring, id, { from: Math.max(0, size - tailBytes), to: size });
+/** The test results, from the last summary line in the log as it is now. */
+async function resultsOf(db: Database, keyring: Keyring, job: RunJob): Promise<TestResults | null> {
+  const size = Number(await endOf(db, job));
+  const tail = await readRange(db, keyring, job.runId, { from: Math.max(0, size - tailBytes), to: size });
   const line = tail
     .toString('utf8')
     .split('\n')
@@ -228,7 +228,7 @@ export function finishToolJob(
     const run = await lockToolRun(tx, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     await appendEnd(tx, keyring, job, log);
-    const results = run.kind === 'test' ? await resultsOf(tx, keyring, run) : null;
+    const results = run.kind === 'test' ? await resultsOf(tx, keyring, job) : null;
     const ended = run.canceledAt !== null ? 'canceled' : outcome;
     await endToolRun(tx, run, ended, { reason: errorMessage ?? null, results });
     return true;
