@@ -168,6 +168,18 @@ describe('agents', () => {
     expect(text.toString()).toBe('\x02hello world!\x03');
   });
 
+  it('have the end of their log stored even if the service has lost a piece before it', async () => {
+    const { run: id, doing } = await begun();
+    await doing.put('/log?offset=0', Buffer.from('begun ')).expect(200);
+    // For example after the promotion of a standby that did not have the last commit.
+    await doing.put('/log?offset=10', Buffer.from('next')).expect(409);
+    const log = { offset: 10, bytes: Buffer.from('Error: bad').toString('base64') };
+    await doing.post('/finish', { outcome: 'errored', log }).expect(204);
+    const plan = (await admin.get(`runs/${id}/plan`).expect(200)).body.data;
+    const { body } = await fetchUrl(workspaces, plan.attributes['log-read-url']).expect(200);
+    expect(body.toString()).toBe('\x02begun \n\nA part of the log is missing here.\n\nError: bad\x03');
+  });
+
   it('lose nothing of a result that they send again while it is being stored', async () => {
     const { run: id, doing } = await begun();
     const { body } = await doing.put('/uploads/json-plan', Buffer.from('{"format_version":"1.2"}')).expect(201);

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { longestReason } from '../../resources/runs/agents/protocol';
 import type { PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { AgentClient } from './client';
 import { HttpSource } from './http-source';
@@ -148,5 +149,13 @@ describe('an agent with a service', () => {
       const accepted = { outcome: 'planned', uploads: {}, files: { 'plan-file': 'cGxhbg==' }, requirements };
       expect(requests.slice(-2).map(({ body }) => JSON.parse(body))).toEqual([accepted, accepted]);
     }
+  });
+
+  it('shortens a reason that the service would refuse', async () => {
+    const source = await sourceAt((call) => (call === 'POST /start' ? [200, { 'log-offset': 0, inputs }] : undefined));
+    await source.started(job);
+    await source.finishPlan(job, { outcome: 'errored', errorMessage: 'x'.repeat(20_000) });
+    const { 'error-message': reason } = JSON.parse(requests.at(-1)?.body ?? '');
+    expect([reason.length, reason.slice(-2)]).toEqual([longestReason, 'x…']);
   });
 });

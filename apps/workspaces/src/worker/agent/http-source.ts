@@ -9,6 +9,7 @@ import type {
   ApplyResult,
   Bytes,
   FileName,
+  JobEnd,
   JobIdentities,
   JobInputs,
   JobLogin,
@@ -284,11 +285,12 @@ export class HttpSource implements JobSource {
 
   private async finish(
     job: RunJob,
-    summary: object,
+    { errorMessage, ...rest }: Pick<JobEnd, 'errorMessage'> & { readonly stateLost?: string },
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
     log: Uint8Array = Buffer.alloc(0),
     requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
+    const summary = { ...rest, errorMessage: errorMessage && shortened(errorMessage) };
     try {
       for (;;) {
         const takes = takenAfter(this.omits);
@@ -364,6 +366,9 @@ export class HttpSource implements JobSource {
     }
   }
 }
+
+const shortened = (reason: string): string =>
+  reason.length > wire.longestReason ? `${reason.slice(0, wire.longestReason - 1)}…` : reason;
 
 /** The parts of a result that a service accepts. */
 interface Taken {

@@ -254,7 +254,7 @@ describe('carrying out a job', () => {
 
   it('hands in the state and the whole log of an apply whose log cannot be stored until its end', async () => {
     const loud = `${saving(7)}; echo begun; head -c 600000 /dev/zero | tr '\\0' x; echo ended`;
-    // The tool waits for the service that is away until its time limit.
+    // The tool waits for the service that is unavailable until its time limit.
     for (const [refused, whole] of [
       [new Refusal('too-large', 'no room'), /\nbegun\nx{600000}ended\n$/],
       [new Error('away'), /\nbegun\nx{300000,}\n.*time limit/],

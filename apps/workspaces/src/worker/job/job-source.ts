@@ -123,8 +123,13 @@ export function databaseSource(parts: {
       if (bytes.length === 0) return;
       const offset = ends.get(job) ?? (await endOf(db, job));
       ends.set(job, offset);
-      await append(db, keyring, job, bytes, offset);
-      ends.set(job, offset + BigInt(bytes.length));
+      const appended = await append(db, keyring, job, bytes, offset);
+      // A standby that was promoted may not have the last pieces.
+      if (appended?.gap) {
+        ends.set(job, appended.size);
+        await append(db, keyring, job, bytes, appended.size);
+      }
+      ends.set(job, ends.get(job)! + BigInt(bytes.length));
     },
     saveState: (job, state) => results.saveState(db, keyring, job, state),
     finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, placed(job, result)),

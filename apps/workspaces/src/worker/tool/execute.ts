@@ -244,7 +244,7 @@ export async function inSlot<T>(
     return { outcome: 'errored', errorMessage: why ?? message };
   } finally {
     disk.stop();
-    // If the service is away and this worker is killed, the state is still found in the slot.
+    // If the service is unavailable and this worker is killed, the state is still found in the slot.
     await log.sent();
     await slot.release().catch((error) => running.report?.(error));
   }

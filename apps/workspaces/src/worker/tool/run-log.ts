@@ -111,7 +111,7 @@ export class RunLog {
 
 const mostHeld = 256 * 1024;
 const tailLength = 16 * 1024;
-/** Watchers read a log twice a second, so more frequent pieces would not reach them earlier. */
+/** Watchers get new text of a log twice a second, so smaller pieces would not be seen. */
 const gatherMs = 500;
 
 /**

@@ -239,6 +239,9 @@ const inline = z
 const byName = <T extends z.ZodType>(value: T) =>
   z.strictObject(Object.fromEntries(uploadNames.map((name) => [name, value])) as Record<UploadName, T>).optional();
 
+/** The maximum length of a reason in a result, in characters. */
+export const longestReason = 10_000;
+
 /** How a job ended. */
 export const Result = z.strictObject({
   outcome: z.enum(['planned', 'applied', 'finished', 'errored', 'canceled']),
@@ -258,8 +261,8 @@ export const Result = z.strictObject({
       'checks-unknown': whole(),
     })
     .optional(),
-  'error-message': z.string().max(10_000).optional(),
-  'state-lost': z.string().max(10_000).optional(),
+  'error-message': z.string().max(longestReason).optional(),
+  'state-lost': z.string().max(longestReason).optional(),
   uploads: byName(z.string().max(200).optional()),
   /** Small files, which are sent directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),

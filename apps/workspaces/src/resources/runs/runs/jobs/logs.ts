@@ -70,9 +70,16 @@ export async function appendToPhase(
   return start;
 }
 
-/** Appends the end of a log in the transaction that ends its job, before the job ends. */
+const gapNote = Buffer.from('\n\nA part of the log is missing here.\n\n');
+
+/**
+ * Appends the end of a log in the transaction that ends its job, before the job ends. The end is stored even if the
+ * database no longer has what precedes it.
+ */
 export async function appendEnd(tx: Database, keyring: Keyring, job: RunJob, log: LogEnd | undefined): Promise<void> {
-  if (log && log.bytes.length > 0) await append(tx, keyring, job, log.bytes, log.offset);
+  if (!log || log.bytes.length === 0) return;
+  const appended = await append(tx, keyring, job, log.bytes, log.offset);
+  if (appended?.gap) await append(tx, keyring, job, Buffer.concat([gapNote, log.bytes]));
 }
 
 /** Where the log of a job ends. */
