@@ -131,10 +131,7 @@ export function dialValue(dial: Dial, mask: Mask): string | boolean {
 }
 
 /** The mask of the values of several settings. */
-function settingsMask<D extends Record<string, Dial>>(
-  dials: D,
-  settings: Record<keyof D, string | boolean>,
-): Mask {
+function settingsMask<D extends Record<string, Dial>>(dials: D, settings: Record<keyof D, string | boolean>): Mask {
   return Object.entries(dials).reduce((mask, [name, dial]) => mask | dialMask(dial, settings[name]!), 0);
 }
 
