@@ -133,7 +133,9 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
     let pauseMs = options.pollMs;
     while (!closing) {
       try {
-        const hasRoom = executing.size < options.parallel && carrying.size < options.parallel * 2;
+        // An apply keeps its slot until its result is handed in.
+        const most = Math.min(options.parallel * 2, parts.executor.scratch.slots);
+        const hasRoom = executing.size < options.parallel && carrying.size < most;
         const more = hasRoom && (await claim());
         pauseMs = options.pollMs;
         failing.worked();

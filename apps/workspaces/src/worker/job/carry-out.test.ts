@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -267,21 +267,26 @@ describe('carrying out a job', () => {
     }
   });
 
-  it('keeps the folder of an apply while a piece of its log cannot be stored, so that its state is found', async () => {
-    const asked = path.join(box, 'asked');
-    const act = `echo begun; while [ ! -e ${asked} ]; do sleep 0.05; done; ${saving(7)}; touch ${asked}.too; exit 1`;
-    const found: boolean[] = [];
-    const state = path.join(executor.scratch.root, 'run-1/box/state/stones/terraform.tfstate');
-    const appendLog = async () => {
-      writeFileSync(asked, '');
-      while (!existsSync(`${asked}.too`)) await sleep(20);
-      await sleep(500);
-      found.push(existsSync(state));
+  it('keeps the folder of an apply until its result is taken, so that its state is found if the worker is killed', async () => {
+    const act = `${saving(7)}; exit 1`;
+    const { root } = executor.scratch;
+    const found: unknown[] = [];
+    const look = () =>
+      readdirSync(root)
+        .filter((name) => name.startsWith('slot-'))
+        .map((name) => {
+          const { folder, note } = JSON.parse(readFileSync(path.join(root, name), 'utf8'));
+          return [note.applies, readFileSync(path.join(folder, 'box/state/stones/terraform.tfstate'), 'utf8')];
+        });
+    const finishApply = async (job: RunJob, result: ApplyResult) => {
+      found.push(look());
+      if (found.length < 3) throw new Error('away');
+      return under.finish(job, result);
     };
-    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, { appendLog });
+    const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, { finishApply });
     await carryOut(under.parts, under.job).done;
-    expect(found).toEqual([true]);
-    expect(states(under.results)).toEqual(seventh);
+    expect(found).toEqual(Array(3).fill([[true, seventh[0]]]));
+    expect([states(under.results), look()]).toEqual([seventh, []]);
   });
 
   it('hands in the state of an apply whose folder cannot be removed', async () => {

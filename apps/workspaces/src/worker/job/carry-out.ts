@@ -5,7 +5,7 @@ import type { Logger } from '@keystead/server';
 import { Course, follow, step, type Tracing } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob, ToolRunResult } from '../../resources/runs/runs/jobs/job';
 import { Stopping, Stopwatch } from '../isolation/command';
-import { type Executor, executeApply, executePlan } from '../tool/execute';
+import { type Executor, executeApply, executePlan, type RunningJob } from '../tool/execute';
 import { executeToolRun } from '../tool/execute-tool-run';
 import { Concealer, RunLog } from '../tool/run-log';
 import { type JobCredentials, NoCredentials } from './credentials';
@@ -87,9 +87,11 @@ async function carry(
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
   // Heartbeats are not traced, because their traces would contain nothing about the job.
   const beating = follow(undefined, () => keepHold(parts, job, stopping, log));
+  const afterwards: (() => Promise<void>)[] = [];
+  const handedIn = (then: () => Promise<void>) => void afterwards.push(then);
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
   try {
-    const result = await execute(parts, job, { inputs, stopping, log, toolTime });
+    const result = await execute(parts, job, { inputs, stopping, log, toolTime, handedIn });
     clearTimeout(limit);
     executed();
     // Another worker repeats an unfinished plan once this worker's lease has ended.
@@ -103,6 +105,7 @@ async function carry(
     return result.outcome;
   } finally {
     clearTimeout(limit);
+    for (const then of afterwards) await then();
     await beating.stop();
   }
 }
@@ -119,7 +122,14 @@ async function execute(
     stopping,
     log,
     toolTime,
-  }: { inputs: JobInputs | undefined; stopping: Stopping; log: Logger; toolTime: Stopwatch },
+    handedIn,
+  }: {
+    inputs: JobInputs | undefined;
+    stopping: Stopping;
+    log: Logger;
+    toolTime: Stopwatch;
+    handedIn: RunningJob['handedIn'];
+  },
 ): Promise<JobResult> {
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
@@ -152,7 +162,7 @@ async function execute(
   if (remark !== undefined) runLog.say(remark);
   const jobInputs = withCredentials(inputs, credentials);
   const report = (error: unknown) => log.error({ err: error }, 'the run could not be executed');
-  const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState, report };
+  const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState, report, handedIn };
   try {
     return await withLog(await executions[job.kind](parts.executor, doing));
   } catch (error) {

@@ -83,6 +83,11 @@ export interface RunningJob {
   readonly toolTime?: Stopwatch;
   /** Logs an error after which the job continues. */
   report?(error: unknown): void;
+  /**
+   * Receives what to do once the result is handed in. The folder of an apply stays until then, so that its state is found
+   * if this worker is killed.
+   */
+  handedIn?(then: () => Promise<void>): void;
   /** Receives states that an apply saved before its end. */
   saveState?(state: Buffer): Promise<void>;
 }
@@ -244,9 +249,9 @@ export async function inSlot<T>(
     return { outcome: 'errored', errorMessage: why ?? message };
   } finally {
     disk.stop();
-    // If the service is unavailable and this worker is killed, the state is still found in the slot.
-    await log.sent();
-    await slot.release().catch((error) => running.report?.(error));
+    const release = () => slot.release().catch((error) => running.report?.(error));
+    if (running.handedIn && running.job.kind === 'apply') running.handedIn(release);
+    else await release();
   }
 }
 

@@ -58,17 +58,12 @@ export class RunLog {
   /** The end of the log that is not stored, for the caller to store. */
   async take(): Promise<Buffer> {
     const bytes = this.empty();
-    await this.sent();
+    await this.sending;
     return Buffer.concat([
       ...this.unstored.splice(0),
       this.shown(bytes),
       this.options.concealer?.end() ?? Buffer.alloc(0),
     ]);
-  }
-
-  /** Resolves when nothing is on its way. */
-  sent(): Promise<void> {
-    return this.sending;
   }
 
   /** Resolves when everything written so far is stored, or kept because it could not be stored. */
