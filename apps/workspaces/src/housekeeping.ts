@@ -5,7 +5,7 @@ import type { Logger, Registry } from '@keystead/server';
 import { Counter, Gauge } from 'prom-client';
 import { forgetEvents } from './kernel/audit/audit';
 import { sweepBlobs } from './kernel/blobs/blobs';
-import { removeObjects } from './kernel/blobs/objects';
+import { removeObjects } from './kernel/blobs/chunks';
 import type { Database } from './kernel/database/database';
 import type { Outage } from './kernel/database/outage';
 import type { Environment, SiteSettings } from './kernel/endpoints/environment';

@@ -4,7 +4,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Bell, createPool, DatabaseClock, DatabaseWatch } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { startTracing } from '@keystead/tracing';
-import { withObjects } from './kernel/blobs/objects';
+import { withObjects } from './kernel/blobs/chunks';
 import { openS3 } from './kernel/blobs/s3-objects';
 import type { Database } from './kernel/database/database';
 import { queuedChannel } from './kernel/database/notices';

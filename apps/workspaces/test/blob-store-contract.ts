@@ -11,7 +11,7 @@ import {
   sweepBlobs,
   writeBlob,
 } from '../src/kernel/blobs/blobs';
-import { removeObjects } from '../src/kernel/blobs/objects';
+import { removeObjects } from '../src/kernel/blobs/chunks';
 import type { Workspaces } from './start-workspaces';
 
 const hourMs = 3_600_000;

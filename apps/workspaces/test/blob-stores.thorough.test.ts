@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import request from 'supertest';
 import { readWholeBlob, removeBlob, writeBlob } from '../src/kernel/blobs/blobs';
-import { removeObjects } from '../src/kernel/blobs/objects';
+import { removeObjects } from '../src/kernel/blobs/chunks';
 import { keepsBlobs } from './blob-store-contract';
 import { ObjectStoreStandIn } from './object-store-stand-in';
 import { resource, startWorkspaces } from './start-workspaces';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Flow, flowsOf, type Victim } from '@keystead/testing';
 import { sweepBlobs } from '../src/kernel/blobs/blobs';
-import { removeObjects } from '../src/kernel/blobs/objects';
+import { removeObjects } from '../src/kernel/blobs/chunks';
 import { followArtifacts, publishFetched } from '../src/resources/artifacts/fetched/publish-fetched';
 import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { archiveOf, fetchUrl, putUrl } from './configurations';

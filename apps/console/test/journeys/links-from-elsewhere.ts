@@ -64,7 +64,7 @@ describe('a page that other programs open', () => {
     await page.waitForURL(`${tool}/login?error=access_denied&state=12345678901234567890`);
     const forged = Buffer.from(`client_id=keystead-cli&code_challenge=x&redirect_uri=https://evil.example/`);
     await page.goto(`${at.installation.workspacesUrl}/ui/authorize?asked=${forged.toString('base64url')}`);
-    await page.getByRole('alert').getByText('not one that the tool').waitFor();
+    await page.getByRole('alert').getByText('login does not lead to this address').waitFor();
     await soon(async () => expect(await page.getByRole('button', { name: 'Refuse' }).count()).toBe(0));
   });
 

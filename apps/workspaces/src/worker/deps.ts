@@ -1,7 +1,7 @@
 import type { OwnConfig } from './config';
-import { findControlGroups } from './isolation/control-groups';
 import type { Isolation } from './isolation/isolation';
 import { type Confinement, findConfinement } from './isolation/launcher';
+import { findControlGroups } from './isolation/limits';
 import { makeScratch, ownerOf } from './isolation/scratch';
 import { findIsolation, type Trial, tryReading, tryUserNamespace } from './isolation/trial';
 import { type DatabaseAddress, findDatabaseAddress, findPlace } from './network/database-address';

@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { S3Address } from '@keystead/addresses';
 import { during } from '@keystead/tracing';
-import type { ObjectStore } from './objects';
+import type { ObjectStore } from './chunks';
 
 /** The address of an S3-compatible store, and the credentials for it. */
 export interface S3Config extends S3Address {

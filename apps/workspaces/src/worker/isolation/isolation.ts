@@ -2,9 +2,8 @@ import { chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from '../files/archive';
 import type { Launch } from './command';
-import { type ControlGroups, joinScript } from './control-groups';
 import { type Apart, type Confinement, launchAtOnce } from './launcher';
-import { processLimits, type RunLimits } from './limits';
+import { type ControlGroups, joinScript, processLimits, type RunLimits } from './limits';
 import { folderInside, layRoot, privateRootScript, toolInside } from './private-root';
 
 /**

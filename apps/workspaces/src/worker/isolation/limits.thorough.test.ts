@@ -4,9 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { kindsHere, testUids } from '../../../test/worker-fixture';
 import { runCommand, Stopping } from './command';
-import { findControlGroups } from './control-groups';
 import { isolationOf } from './isolation';
-import { watchDisk, whatWasExceeded } from './limits';
+import { findControlGroups, watchDisk, whatWasExceeded } from './limits';
 import { makeScratch, takeSlot } from './scratch';
 
 const limits = { fileBytes: 1e9, processes: 60, openFiles: 1000, memoryBytes: 256 * 1024 * 1024 };

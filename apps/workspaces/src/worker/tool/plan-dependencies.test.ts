@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { dependenciesOf } from './plan-dependencies';
+import { dependenciesOf } from './plan-summary';
 
 const resource = (address: string, expressions: object, more: object = {}) => {
   const [type, name] = address.split('.');

@@ -6,7 +6,7 @@ import { Refusal } from '@keystead/refusal';
 import { pack } from 'tar-stream';
 import type { Access } from '../../../kernel/access/access';
 import type { Actor } from '../../../kernel/audit/audit';
-import { withoutObjects } from '../../../kernel/blobs/objects';
+import { withoutObjects } from '../../../kernel/blobs/chunks';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { create as createConfiguration } from '../../runs/configuration-versions/service';

@@ -17,8 +17,8 @@ import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as actions from './actions';
-import { newestCommit } from './commits';
 import type { Configuration } from './configuration';
+import { newestCommit } from './configuration';
 import * as runs from './create';
 import { organizationsOf, readsRun, runPolicy } from './policy';
 import {

@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Reached } from '../../connections/repositories/repository';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import { type CommitSeen, isProposed, keepCommit } from '../runs/commits';
+import { type CommitSeen, isProposed, keepCommit } from '../runs/configuration';
 import { concerns } from './triggers';
 import { noteUntriggered } from './untriggered-statuses';
 
