@@ -150,7 +150,7 @@ export async function create(
     await tx.prisma.runPhase.createMany({ data: phases });
     if (configuration) {
       await prepareStages(tx, id, planOnly);
-      await preparePolicies(tx, id);
+      await preparePolicies(tx, { id, organizationId: workspace.organizationId });
     }
     await moveRun(tx, id, 'pending', { actor, event: 'created' });
     await tx.prisma.workspace.updateMany({ where: { id: workspace.id }, data: { latestRunId: id } });

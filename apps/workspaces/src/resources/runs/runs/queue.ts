@@ -1,6 +1,7 @@
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { joined } from '../../../kernel/database/joined';
 import { tellOfWork } from '../../../kernel/database/notices';
 import { recordAssessment } from './record-assessment';
 import { decideUnattended } from './rights-at-effect';
@@ -46,8 +47,8 @@ async function read(
   const [workspace] = await tx.prisma.$queryRawUnsafe<WorkspaceQueue[]>(
     `SELECT w.locked_by_type, w.locked_by_id, w.current_run_id, w.current_state_version_id,
             ${workerVersions(places)} AS worker_versions
-       FROM workspace w JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id
-      WHERE w.id = $1`,
+       FROM (SELECT * FROM workspace WHERE id = $1 OFFSET 0) w
+       ${joined('project', 'p', 'id = w.project_id')} ${joined('organization', 'o', 'id = w.organization_id')}`,
     workspaceId,
   );
   const runs = await tx.prisma.$queryRaw<QueuedRun[]>`
@@ -196,7 +197,7 @@ export async function yieldAssessment(tx: Database, workspaceId: string): Promis
  * and policies, continues with the next step.
  */
 export async function afterPlan(tx: Database, run: LockedRun, hasChanges: boolean): Promise<void> {
-  await preparePolicies(tx, run.id);
+  await preparePolicies(tx, run);
   if (!(await hasStage(tx, run.id, 'post_plan'))) return goOn(tx, run, hasChanges, 'planned');
   await moveRun(tx, run.id, 'planned');
   await enterStage(tx, run.id, 'post_plan');

@@ -2,6 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Run as Row } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
+import { joined } from '../../../kernel/database/joined';
 import { rowMapper } from '../../../kernel/database/rows';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 import { forwarders } from '../../connections/forwarding/requests';
@@ -156,13 +157,6 @@ export const fromRuns = `
   JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'
   JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'`;
-
-/**
- * SQL: the rows that belong to what precedes them. `OFFSET 0` keeps the order of the joins. Without it, PostgreSQL may
- * keep a plan from when the tables were almost empty, which goes through all workspaces to find one run.
- */
-const joined = (table: string, name: string, condition: string): string =>
-  `CROSS JOIN LATERAL (SELECT * FROM ${table} WHERE ${condition} OFFSET 0) ${name}`;
 
 /** The same tables for runs by id. */
 const fromKeys = `

@@ -2,6 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Prisma } from '../../../../generated/prisma/client';
 import { recordChange, system } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
+import { joined } from '../../../../kernel/database/joined';
 import { lockRow } from '../../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../../kernel/endpoints/environment';
 import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation/run-timeouts';
@@ -145,6 +146,16 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
+const jobTables = Prisma.raw(
+  [
+    joined('run', 'r', 'id = j.run_id'),
+    joined('workspace', 'w', 'id = r.workspace_id'),
+    joined('organization', 'o', 'id = w.organization_id'),
+    joined('run_phase', 'p', "run_id = r.id AND kind = 'plan'"),
+    joined('run_phase', 'a', "run_id = r.id AND kind = 'apply'"),
+  ].join(' '),
+);
+
 /**
  * A job with everything that its worker needs. With `by`, undefined unless this worker holds the job in this attempt.
  */
@@ -161,11 +172,8 @@ export async function describe(
            w.working_directory, w.var_files, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment, r.module_versions,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables, r.traceparent,
            w.structured_run_output_enabled AND r.source <> 'terraform' OR r.is_assessment AS structured
-      FROM run_job j JOIN run r ON r.id = j.run_id
-      JOIN workspace w ON w.id = r.workspace_id JOIN organization o ON o.id = w.organization_id
-      JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan' JOIN run_phase a ON a.run_id = r.id AND a.kind = 'apply'
-      LEFT JOIN configuration_version c ON c.id = r.configuration_version_id
-     WHERE j.id = ${id} AND ${by ? isHeld(by) : Prisma.sql`true`}`;
+      FROM (SELECT * FROM run_job j WHERE j.id = ${id} AND ${by ? isHeld(by) : Prisma.sql`true`} OFFSET 0) j ${jobTables}
+      LEFT JOIN configuration_version c ON c.id = r.configuration_version_id`;
   if (!row) return describeToolJob(db, keyring, id, by);
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');

@@ -91,20 +91,22 @@ const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifie
 const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
 /** Adds an evaluation after the plan of a run for each kind of policies that currently apply to its workspace. */
-export async function preparePolicies(tx: Database, runId: string): Promise<void> {
-  const found = await tx.prisma.$queryRaw<{ kind: PolicyKind; organization_id: string }[]>`
-    SELECT DISTINCT s.kind, s.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN policy_set s ON ${reaches}
+export async function preparePolicies(
+  tx: Database,
+  { id: runId, organizationId }: { readonly id: string; readonly organizationId: string },
+): Promise<void> {
+  // Most organizations have no sets, and planning the statement below takes milliseconds.
+  const sets = await tx.prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM policy_set WHERE organization_id = ${organizationId} LIMIT 1`;
+  if (sets.length === 0) return;
+  const found = await tx.prisma.$queryRaw<{ kind: PolicyKind }[]>`
+    SELECT DISTINCT s.kind FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN policy_set s ON ${reaches}
      WHERE r.id = ${runId} AND NOT r.is_assessment AND ${judges}`;
   if (found.length === 0) return;
   const at = { runId, stage: 'post_plan' };
   await tx.prisma.taskStage.createMany({ data: { id: newId('ts'), ...at }, skipDuplicates: true });
   const { id: taskStageId } = await tx.prisma.taskStage.findFirstOrThrow({ where: at, select: { id: true } });
-  const data = found.map(({ kind, organization_id: organizationId }) => ({
-    id: newId('poleval'),
-    organizationId,
-    taskStageId,
-    kind,
-  }));
+  const data = found.map(({ kind }) => ({ id: newId('poleval'), organizationId, taskStageId, kind }));
   await tx.prisma.policyEvaluation.createMany({ data, skipDuplicates: true });
 }
 
