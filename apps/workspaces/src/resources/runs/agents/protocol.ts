@@ -267,7 +267,7 @@ export const Result = z.strictObject({
   /** Small files, which are sent directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),
   /** The end of the log, in base64, and its position in bytes. Older services refuse the field. */
-  log: z.strictObject({ offset: whole(Number.MAX_SAFE_INTEGER), bytes: inline }).optional(),
+  log: z.strictObject({ offset: whole(), bytes: inline }).optional(),
   /** The modules and providers that `init` installed. Older services refuse the field. */
   requirements: z.array(Requirement).max(mostRequirements).optional(),
 });
