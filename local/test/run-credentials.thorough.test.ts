@@ -12,8 +12,8 @@ import type { RunJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/
 import { finishPlan } from '../../apps/workspaces/src/resources/runs/runs/jobs/results';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
-import { databaseSource, type JobSource } from '../../apps/workspaces/src/worker/job/job-source';
-import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
+import { databaseSource } from '../../apps/workspaces/src/worker/job/job-source';
+import { announced, archiveOf, logOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
 
@@ -112,16 +112,10 @@ describe('a run with a role of the secrets service', () => {
 
   async function carried(workspaceId: string) {
     const job = await claimed(workspaceId);
-    let said = '';
-    const source = sourceOf();
-    const appendLog: JobSource['appendLog'] = (job, bytes) => {
-      said += Buffer.from(bytes).toString();
-      return source.appendLog(job, bytes);
-    };
     const tokens: string[] = [];
     await carryOut(
       {
-        source: { ...source, appendLog },
+        source: sourceOf(),
         executor: { ...executor, workerId: 'worker-1' },
         log,
         heartbeatMs: 200,
@@ -136,7 +130,7 @@ describe('a run with a role of the secrets service', () => {
       job,
     ).done;
     const run = (await workspaces.admin.get(`runs/${job.runId}?include=plan`).expect(200)).body;
-    return { said, tokens, run };
+    return { said: await logOf(workspaces, job), tokens, run };
   }
 
   it('gets a token that ends with the run and is never in its log', async () => {

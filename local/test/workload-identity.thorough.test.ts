@@ -14,8 +14,8 @@ import { startSecrets } from '../../apps/secrets/test/start-secrets';
 import { claimJob } from '../../apps/workspaces/src/resources/runs/runs/jobs/claims';
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
-import { databaseSource, type JobSource } from '../../apps/workspaces/src/worker/job/job-source';
-import { announced, archiveOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
+import { databaseSource } from '../../apps/workspaces/src/worker/job/job-source';
+import { announced, archiveOf, logOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { findTool, kindsHere, makeExecutor, noTool } from '../../apps/workspaces/test/worker-fixture';
 
@@ -193,15 +193,10 @@ describe('the identities of runs', () => {
     const versions = runs.binaries.map(({ version }) => version);
     const job = await claimJob(db, env.keyring, { workerId: 'worker-1', leaseSeconds: 60, versions });
     if (!job) throw new Error('no job');
-    let said = '';
     const source = sourceOf();
-    const appendLog: JobSource['appendLog'] = (job, bytes) => {
-      said += Buffer.from(bytes).toString();
-      return source.appendLog(job, bytes);
-    };
     await carryOut(
       {
-        source: { ...source, appendLog },
+        source,
         executor: { ...runs, workerId: 'worker-1' },
         log,
         heartbeatMs: 200,
@@ -212,7 +207,7 @@ describe('the identities of runs', () => {
       job,
     ).done;
     const run = (await workspaces.admin.get(`runs/${job.runId}`).expect(200)).body.data;
-    return { said, status: run.attributes.status as string, job };
+    return { said: await logOf(workspaces, job), status: run.attributes.status as string, job };
   }
 
   async function start(id: string, files: readonly (readonly [string, string])[] = [['probe.mjs', probe]], more = {}) {

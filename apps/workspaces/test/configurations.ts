@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import request from 'supertest';
 import { type Header, pack } from 'tar-stream';
+import type { RunJob } from '../src/resources/runs/runs/jobs/job';
 import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
 /** A gzip tar of the given entries; a plain name and text is a file. */
@@ -32,6 +33,16 @@ export function fetchUrl(workspaces: Pick<Spoken, 'server'>, url: string) {
       response.on('data', (piece: Buffer) => pieces.push(piece));
       response.on('end', () => done(null, Buffer.concat(pieces)));
     });
+}
+
+/** The log of a plan or an apply, with the bytes that mark its start and end. */
+export async function logOf(
+  workspaces: Pick<Spoken, 'server' | 'admin'>,
+  { kind, planId, applyId }: Pick<RunJob, 'kind' | 'planId' | 'applyId'>,
+): Promise<string> {
+  const path = kind === 'apply' ? `applies/${applyId}` : `plans/${planId}`;
+  const { attributes } = (await workspaces.admin.get(path).expect(200)).body.data;
+  return (await fetchUrl(workspaces, attributes['log-read-url']).expect(200)).body.toString();
 }
 
 /** Uploads to a signed link. */
