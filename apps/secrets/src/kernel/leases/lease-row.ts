@@ -19,8 +19,9 @@ export interface StoredLease {
   away_since_ms: string | null;
 }
 
+/** A live lease that a node is revoking is read as one that ends. */
 export const LEASE_COLUMNS =
-  'hash, namespace_id, mount_id, path, token_hash, state, forced, attempts, issued_at_ms, expires_at_ms, renewed_at_ms, sealed, sealed_failure, away_since_ms';
+  'hash, namespace_id, mount_id, path, token_hash, CASE WHEN state = 0 AND claimed_by IS NOT NULL THEN 1 ELSE state END AS state, forced, attempts, issued_at_ms, expires_at_ms, renewed_at_ms, sealed, sealed_failure, away_since_ms';
 
 const STATES: readonly LeaseState[] = ['live', 'ending', 'irrevocable'];
 const MAX_FAILURE = 240;

@@ -18,6 +18,8 @@ class Outside {
   readonly ended: string[] = [];
   readonly calls: string[] = [];
   refuses: Error | undefined;
+  /** Holds a call back until it is released; then the call fails. */
+  holds: ((name: string) => Promise<void> | undefined) | undefined;
   readonly undone: unknown[] = [];
 }
 
@@ -51,6 +53,8 @@ function mountOf(into: Outside): LiveMount {
         thing: {
           revoke: async ({ name }: { name: string }) => {
             into.calls.push(name);
+            const held = into.holds?.(name);
+            if (held) return await held;
             if (into.refuses) throw into.refuses;
             into.ended.push(name);
           },
@@ -316,6 +320,79 @@ describe('bulk revocation', () => {
     const { id } = await lease(undefined, 'whole');
     await leases.revokePrefix(ROOT_NAMESPACE_ID, id);
     expect(await find(id)).toBeUndefined();
+  });
+
+  it('deletes a lease by its full id when it is forced and the outside system refuses', async () => {
+    const { id } = await lease(undefined, 'whole-forced');
+    outside.refuses = new Error('held up');
+    await expect(leases.revokePrefix(ROOT_NAMESPACE_ID, id)).rejects.toThrow('held up');
+    expect(await find(id)).toMatchObject({ state: 'live' });
+    await leases.revokePrefix(ROOT_NAMESPACE_ID, id, { forced: true });
+    expect(await find(id)).toBeUndefined();
+  });
+});
+
+describe('a revocation that is requested while an earlier attempt fails', () => {
+  const prefix = 'engine/attempted';
+  const attempts = {
+    'by id': (id: string) => void leases.revoke(ROOT_NAMESPACE_ID, id).catch(() => {}),
+    queued: (id: string) => void leases.revoke(ROOT_NAMESPACE_ID, id, { queued: true }),
+  };
+  const requests: Record<string, (id: string, owner: TokenRecord) => Promise<unknown>> = {
+    'of the prefix': () => leases.revokePrefix(ROOT_NAMESPACE_ID, prefix, { waitMs: 0 }),
+    'of the prefix, forced': () => leases.revokePrefix(ROOT_NAMESPACE_ID, prefix, { forced: true, waitMs: 0 }),
+    'of its token': (_id, owner) => leases.endToken(owner),
+    'of its id, queued': (id) => leases.revoke(ROOT_NAMESPACE_ID, id, { queued: true }),
+  };
+
+  for (const [attempt, begin] of Object.entries(attempts)) {
+    for (const [request, ask] of Object.entries(requests)) {
+      it(`is not lost: ${attempt}, then ${request}`, async () => {
+        const { record } = await mint();
+        const name = `${attempt}, ${request}`;
+        const { id } = await lease(record, name, 0, `${prefix}/x`);
+        let fail: ((error: Error) => void) | undefined;
+        outside.holds = (one) => {
+          if (one !== name || fail) return undefined;
+          return new Promise<void>((_, reject) => {
+            fail = reject;
+          });
+        };
+        begin(id);
+        await until(() => fail !== undefined);
+        await expect(leases.renew(ROOT_NAMESPACE_ID, id, 10)).rejects.toThrow('lease expired');
+        await ask(id, record);
+        fail!(new Error('no such luck'));
+        // A failed attempt is repeated within 15 s. The lease would expire after 100 s.
+        const retried = time + 60_000;
+        await until(async () => {
+          time = Math.min(time + 500, retried);
+          return (await find(id)) === undefined;
+        }, 15_000);
+        expect(outside.ended).toContain(name);
+        outside.holds = undefined;
+      });
+    }
+  }
+
+  it('is not reported as failed by the earlier attempt if it is forced', async () => {
+    const { record } = await mint();
+    const { id } = await lease(record, 'overtaken', 0, `${prefix}/y`);
+    const failures: ((error: Error) => void)[] = [];
+    outside.holds = (name) => {
+      if (name !== 'overtaken') return undefined;
+      return new Promise<void>((_, reject) => void failures.push(reject));
+    };
+    await leases.revoke(ROOT_NAMESPACE_ID, id, { queued: true });
+    await until(() => failures.length === 1);
+    const forced = leases.revokePrefix(ROOT_NAMESPACE_ID, prefix, { forced: true });
+    await until(() => failures.length === 2);
+    failures[0]!(new Error('the first'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    failures[1]!(new Error('the second'));
+    expect(await forced).toMatchObject({ left: 0, failed: 0 });
+    expect(await find(id)).toBeUndefined();
+    outside.holds = undefined;
   });
 });
 

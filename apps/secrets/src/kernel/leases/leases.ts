@@ -260,9 +260,9 @@ export class Leases {
 
   /**
    * Revokes one lease, or the token with an id from a listing. An unknown id is not an error. With `queued`, the sweep
-   * revokes it. Otherwise a failure is thrown as `invalid`, and the lease remains.
+   * revokes it. Otherwise a failure is thrown as `invalid`, and the lease remains; with `forced`, it is deleted.
    */
-  async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
+  async revoke(namespaceId: string, id: string, { queued = false, forced = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
     // The tail finds the row, but the rest of the id and the namespace must also match.
     if (token) return this.tokens.endAt(namespaceId, id.slice(0, id.lastIndexOf('/') + 1), token);
@@ -274,11 +274,12 @@ export class Leases {
       return;
     }
     const { database, changes, clock } = this.storage;
-    // The lease is marked first. If this node then dies, another node revokes the lease instead of showing it as live.
+    // If this node dies after the claim, another node revokes the lease.
     await database.query(sql.TAKE, [lease.hash, clock.now() + 2 * REVOCATION_MS, changes.id]);
     try {
       await this.revocation.end(lease);
     } catch (error) {
+      if (forced && !this.revocation.isOwnFailure(error)) return await this.revocation.delete(lease);
       await this.giveBack(lease).catch(() => {});
       throw revocationFailed(error);
     }
@@ -297,7 +298,7 @@ export class Leases {
     const { jobs, background } = this.storage;
     // A complete id is also a prefix, but its tail is not in the database.
     if (await this.find(namespaceId, anyPrefix)) {
-      await this.revoke(namespaceId, anyPrefix);
+      await this.revoke(namespaceId, anyPrefix, { forced });
       return { jobId: '', left: 0, failed: 0 };
     }
     const prefix = anyPrefix === '' || anyPrefix.endsWith('/') ? anyPrefix : `${anyPrefix}/`;
@@ -423,12 +424,11 @@ export class Leases {
     return names;
   }
 
-  /** A lease that could not be revoked gets its old state back. */
-  private async giveBack({ hash, state, expiresAtMs }: LeaseRecord): Promise<void> {
-    const { database, clock } = this.storage;
+  /** A lease that could not be revoked is no longer claimed. */
+  private async giveBack({ hash }: LeaseRecord): Promise<void> {
+    const { changes, clock, database } = this.storage;
     const now = clock.now();
-    const [code, dueMs] = { live: [0, expiresAtMs], ending: [1, now], irrevocable: [2, now + DAY_MS] }[state];
-    await database.query(sql.GIVE_BACK, [hash, code, dueMs]);
+    await database.query(sql.GIVE_BACK, [hash, changes.id, now, now + DAY_MS]);
   }
 
   private async markSome(state: BulkState) {

@@ -24,7 +24,7 @@ const RENEW_TOKENS: Statement = {
 const RENEW_LEASES: Statement = {
   name: 'lease-renew',
   text: `WITH held AS (
-    SELECT hash FROM lease WHERE hash = ANY($1::bytea[]) AND state = 0 AND expires_at_ms > $4
+    SELECT hash FROM lease WHERE hash = ANY($1::bytea[]) AND state = 0 AND claimed_by IS NULL AND expires_at_ms > $4
      ORDER BY hash FOR NO KEY UPDATE
   ) UPDATE lease SET expires_at_ms = r.ends, due_at_ms = r.ends, renewed_at_ms = $4, sealed = r.sealed
       FROM held JOIN unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS r(hash, ends, sealed) ON r.hash = held.hash

@@ -74,19 +74,30 @@ export class Revocation {
     try {
       await this.end(lease);
     } catch (error) {
-      if (this.storage.barrier.sealed || isAway(error)) throw error;
+      if (this.isOwnFailure(error)) throw error;
       const now = this.storage.clock.now();
       const restMs = restOf(error);
       if (restMs !== undefined) pace.rest(restMs, now);
-      if (lease.forced) return await this.deletions.delete(lease.hash);
+      if (lease.forced) return await this.delete(lease);
       const awaySinceMs = isUnreachable(error) ? (lease.awaySinceMs ?? now) : undefined;
       if (awaySinceMs === undefined || now - awaySinceMs >= AWAY_UNCOUNTED_MS) {
         return await this.putOff(lease, error, awaySinceMs);
       }
       const pauseMs = Math.min(Math.max(BASE_PAUSE_MS, now - awaySinceMs), LONGEST_PAUSE_MS) * (0.5 + Math.random());
       const dueMs = Math.round(pace.restsUntil(now) || now + pauseMs);
-      await this.storage.database.query(REST, [lease.hash, dueMs, awaySinceMs, this.sealed(lease, error)]);
+      const { changes, database } = this.storage;
+      await database.query(REST, [lease.hash, changes.id, dueMs, awaySinceMs, this.sealed(lease, error)]);
     }
+  }
+
+  /** Deletes a lease without its secret. */
+  async delete(lease: LeaseRecord): Promise<void> {
+    await this.deletions.delete(lease.hash);
+  }
+
+  /** True if this service failed, not the outside system. */
+  isOwnFailure(error: unknown): boolean {
+    return this.storage.barrier.sealed || (isRefusal(error) && error.kind === 'unavailable');
   }
 
   /** Returns claimed leases, unchanged, to a later sweep of any node. */
@@ -97,7 +108,7 @@ export class Revocation {
   }
 
   private async putOff(lease: LeaseRecord, error: unknown, awaySinceMs: number | undefined): Promise<void> {
-    const { clock, database } = this.storage;
+    const { changes, clock, database } = this.storage;
     const now = clock.now();
     const attempts = lease.attempts + 1;
     const hopeless = isRefusal(error) && HOPELESS.has(error.kind);
@@ -105,6 +116,7 @@ export class Revocation {
     const pause = irrevocable ? DAY_MS : BASE_PAUSE_MS * 2 ** (attempts - 1) * (0.5 + Math.random());
     await database.query(RETRY, [
       lease.hash,
+      changes.id,
       attempts,
       Math.round(now + pause),
       irrevocable ? 2 : 1,
@@ -127,9 +139,6 @@ export function restOf(error: unknown): number | undefined {
 /** True if the outside system did not answer: another attempt may succeed. */
 const isUnreachable = (error: unknown): boolean =>
   isRefusal(error) && (error as Partial<Unreachable>).unreachable === true;
-
-/** True if storage failed, not the outside system. */
-const isAway = (error: unknown): boolean => isRefusal(error) && error.kind === 'unavailable';
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -11,15 +11,20 @@ export const DELETE: Statement = {
   UPDATE quota SET leases = greatest(0, leases - freed.count) FROM freed WHERE quota.id = freed.id`,
 };
 
-/** Claims one lease for this node to revoke. $2 end of the claim, $3 node. */
+/**
+ * Claims one lease for this node to revoke. Its state does not change, so that revocations of its prefix and its token
+ * still mark it. $2 end of the claim, $3 node.
+ */
 export const TAKE: Statement = {
   name: 'lease-take',
-  text: `UPDATE lease SET state = CASE WHEN state = 2 THEN 2 ELSE 1 END, due_at_ms = $2, claimed_by = $3 WHERE hash = $1`,
+  text: 'UPDATE lease SET due_at_ms = $2, claimed_by = $3 WHERE hash = $1',
 };
 
+/** Returns a lease that could not be revoked, unless its claim has ended. $2 node, $3 now, $4 a day later. */
 export const GIVE_BACK: Statement = {
   name: 'lease-give-back',
-  text: 'UPDATE lease SET state = $2, due_at_ms = $3, claimed_by = NULL WHERE hash = $1',
+  text: `UPDATE lease SET due_at_ms = CASE state WHEN 0 THEN expires_at_ms WHEN 1 THEN $3::bigint ELSE $4::bigint END,
+                claimed_by = NULL WHERE hash = $1 AND claimed_by = $2`,
 };
 
 /** Makes one lease due immediately. */
@@ -102,16 +107,20 @@ export const FREE_CLAIMS: Statement = {
     SELECT id FROM node WHERE seen_at > clock_timestamp() - interval '5 seconds')`,
 };
 
+/** SQL: the claim of a failed attempt still holds, and no request has overtaken it. */
+const HELD = 'hash = $1 AND claimed_by = $2 AND NOT forced';
+
+/** Records a failed attempt. $2 node. */
 export const RETRY: Statement = {
   name: 'lease-retry',
-  text: `UPDATE lease SET attempts = $2, due_at_ms = $3, state = $4, sealed_failure = $5, away_since_ms = $6, claimed_by = NULL
-          WHERE hash = $1`,
+  text: `UPDATE lease SET attempts = $3, due_at_ms = $4, state = $5, sealed_failure = $6, away_since_ms = $7, claimed_by = NULL
+          WHERE ${HELD}`,
 };
 
-/** Postpones a lease whose outside system did not answer. */
+/** Postpones a lease whose outside system did not answer. $2 node. */
 export const REST: Statement = {
   name: 'lease-rest',
-  text: `UPDATE lease SET due_at_ms = $2, away_since_ms = $3, sealed_failure = $4, claimed_by = NULL WHERE hash = $1`,
+  text: `UPDATE lease SET due_at_ms = $3, away_since_ms = $4, sealed_failure = $5, claimed_by = NULL WHERE ${HELD}`,
 };
 
 /** Returns claimed leases. */
