@@ -13,6 +13,7 @@ import { finishPlan } from '../../apps/workspaces/src/resources/runs/runs/jobs/r
 import { carryOut } from '../../apps/workspaces/src/worker/job/carry-out';
 import { credentialsFor } from '../../apps/workspaces/src/worker/job/credentials';
 import { databaseSource } from '../../apps/workspaces/src/worker/job/job-source';
+import { Concealer } from '../../apps/workspaces/src/worker/tool/run-log';
 import { announced, archiveOf, logOf, putUrl, startRun } from '../../apps/workspaces/test/configurations';
 import { resource, startWorkspaces } from '../../apps/workspaces/test/start-workspaces';
 import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
@@ -70,7 +71,9 @@ describe('a run with a role of the secrets service', () => {
     const job = await claimed(id);
     executor = await makeExecutor('same-user', { file, version: job.infraVersion, product: 'Terraform' });
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'x' })).expect(200);
-    await expect(credentialsFor(sourceOf(), log, job)).rejects.toThrow('gave no credentials for role "x"');
+    await expect(credentialsFor(sourceOf(), log, job, new Concealer())).rejects.toThrow(
+      'gave no credentials for role "x"',
+    );
     await finishPlan(workspaces.service.db, workspaces.service.env.keyring, job, 'worker-1', {
       outcome: 'errored',
     });
@@ -121,11 +124,13 @@ describe('a run with a role of the secrets service', () => {
         heartbeatMs: 200,
         graceSeconds: 5,
         logBytes: 1_000_000,
-        credentials: async (about) => {
-          const given = await credentialsFor(sourceOf(), log, about);
-          tokens.push(...given.secrets);
-          return given;
-        },
+        credentials: (about, concealer) =>
+          credentialsFor(sourceOf(), log, about, {
+            add(...secrets) {
+              tokens.push(...secrets);
+              concealer.add(...secrets);
+            },
+          }),
       },
       job,
     ).done;
@@ -208,8 +213,8 @@ describe('a run with a role of the secrets service', () => {
       .expect(204);
     await workspaces.admin.patch(`workspaces/${id}`, resource('workspaces', { 'secrets-role': 'any' })).expect(200);
     const job = await claimed(id);
-    const lost = await credentialsFor(sourceOf(), log, job);
-    const given = lost.secrets;
+    const given: string[] = [];
+    const lost = await credentialsFor(sourceOf(), log, job, { add: (...secrets) => void given.push(...secrets) });
     expect(await revokeAll()).toBe(0);
     await secrets.as(given[0]).read('auth/token/lookup-self').expect(200);
     await workspaces.service.db.prisma.runJob.update({

@@ -202,7 +202,7 @@ describe('the identities of runs', () => {
         heartbeatMs: 200,
         graceSeconds: 5,
         logBytes: 1_000_000,
-        credentials: (about, environment) => credentialsFor(source, log, about, environment),
+        credentials: (about, concealer, environment) => credentialsFor(source, log, about, concealer, environment),
       },
       job,
     ).done;

@@ -44,7 +44,7 @@ export async function startWork(options: {
     heartbeatMs: Math.min(2000, (source.leaseSeconds * 1000) / 5),
     graceSeconds: config.graceSeconds,
     logBytes: config.logBytes,
-    credentials: (job, environment) => credentialsFor(source, log, job, environment),
+    credentials: (job, concealer, environment) => credentialsFor(source, log, job, concealer, environment),
     // Health checks look at the age of this file (docs/deploy/heard).
     heard: () => void writeFile(path.join(config.scratch.root, 'heard'), '', { mode: 0o600 }).catch(() => undefined),
     executor: {

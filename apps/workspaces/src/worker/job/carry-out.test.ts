@@ -80,7 +80,7 @@ describe('carrying out a job', () => {
       heartbeatMs: 50,
       graceSeconds: 1,
       logBytes: 1_000_000,
-      credentials: async () => ({ environment: [], secrets: [], end: async () => {} }),
+      credentials: async () => ({ environment: [], end: async () => {} }),
       ...settings,
     };
     return { parts, job, results, retired: () => retired, finish, text: () => text };
@@ -305,7 +305,7 @@ describe('carrying out a job', () => {
 
   it('hands in the state of an apply whose credentials cannot be ended', async () => {
     const act = `${saving(7)}; exit 1`;
-    const credentials = async () => ({ environment: [], secrets: [], end: () => Promise.reject(new Error('away')) });
+    const credentials = async () => ({ environment: [], end: () => Promise.reject(new Error('away')) });
     const under = await start(act, { job: { kind: 'apply' }, planFile: await bundle(act) }, {}, { credentials });
     await carryOut(under.parts, under.job).done;
     expect(states(under.results)).toEqual(seventh);

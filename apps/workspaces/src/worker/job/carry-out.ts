@@ -24,7 +24,7 @@ export interface WorkerParts {
   readonly logBytes: number;
   readonly tracing?: Tracing;
   /** The credentials for a job's logins elsewhere, as its environment requests. Throws NoCredentials. */
-  credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
+  credentials(job: RunJob, concealer: Concealer, environment: JobInputs['environment']): Promise<JobCredentials>;
   /** Called after each response to a claim or a heartbeat. */
   heard?(): void;
 }
@@ -134,13 +134,11 @@ async function execute(
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
   if (!inputs) return failed('the inputs of the run cannot be read; see the log of the worker');
-  const credentials = await step('credentials', undefined, () => parts.credentials(job, inputs.environment)).catch(
-    (error: Error) => error,
-  );
-  const concealer = new Concealer([
-    ...(credentials instanceof Error ? [] : credentials.secrets),
-    ...(inputs.registry ? [inputs.registry.token] : []),
-  ]);
+  const concealer = new Concealer();
+  if (inputs.registry) concealer.add(inputs.registry.token);
+  const credentials = await step('credentials', undefined, () =>
+    parts.credentials(job, concealer, inputs.environment),
+  ).catch((error: Error) => error);
   const runLog = new RunLog({
     limit: parts.logBytes,
     concealer,

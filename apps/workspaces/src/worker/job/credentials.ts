@@ -6,6 +6,7 @@ import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/inputs'
 import type { JobLogin, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
 import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared-identities';
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
+import type { Concealer } from '../tool/run-log';
 import type { JobSource } from './job-source';
 
 /** The credentials for a job's logins at other systems; empty if its workspace requests none. */
@@ -13,8 +14,6 @@ export interface JobCredentials {
   readonly environment: readonly JobVariable[];
   /** In the formats that providers read. */
   readonly identity?: IdentityFiles;
-  /** Strings that must not appear in the log; more may be added. */
-  readonly secrets: string[];
   /** Warnings for the person who started the run. */
   readonly remark?: string;
   /** Called when the job has ended. Revokes the tokens and everything created with them. */
@@ -66,21 +65,21 @@ export async function credentialsFor(
   source: JobSource,
   log: Logger,
   job: RunJob,
+  concealer: Pick<Concealer, 'add'>,
   environment: readonly JobVariable[] = [],
 ): Promise<JobCredentials> {
   const endings = new Endings();
   try {
     const login = await logIn(source, job);
-    const secrets: string[] = [];
     let own: JobVariable[] = [];
     if (login) {
       await hold(source, log, job, login, true, endings);
-      secrets.push(login.token);
+      concealer.add(login.token);
       const named = secretsEnvironment(login.address, login.namespace, login.token);
       own = Object.entries(named).map(([key, value]) => ({ key, value, hcl: false, sensitive: true }));
     }
-    const more = await identitiesFor(source, log, job, environment, { secrets, endings });
-    return { environment: own, secrets, ...more, end: () => endings.end() };
+    const more = await identitiesFor(source, log, job, environment, { concealer, endings });
+    return { environment: own, ...more, end: () => endings.end() };
   } catch (error) {
     await endings.end();
     throw error;
@@ -98,7 +97,7 @@ async function identitiesFor(
   log: Logger,
   job: RunJob,
   environment: readonly JobVariable[],
-  { secrets, endings }: { secrets: string[]; endings: Endings },
+  { concealer, endings }: { concealer: Pick<Concealer, 'add'>; endings: Endings },
 ): Promise<Pick<JobCredentials, 'identity' | 'remark'>> {
   const { identities, problems } = declaredIdentities(
     new Map(environment.map((one) => [one.key, one.value])),
@@ -113,15 +112,15 @@ async function identitiesFor(
   for (const identity of identities) {
     const jwt = tokens[identity.audience];
     if (jwt === undefined) throw new NoCredentials(`the service gave no identity token for ${identity.audience}`);
+    concealer.add(jwt);
     if (identity.kind !== 'vault') {
-      secrets.push(jwt);
       identitiesWithTokens.push({ ...identity, token: jwt });
       continue;
     }
     const place = vaultPlace(identity, jwt);
     const { token, ...auth } = await loggedIn(place, async () => place);
     await hold(source, log, job, { ...auth, token }, place.address === secretsAddress, endings);
-    secrets.push(token);
+    concealer.add(token);
     identitiesWithTokens.push({ ...identity, token });
   }
   const files = new IdentityFiles(identitiesWithTokens, job.runId);
@@ -130,7 +129,7 @@ async function identitiesFor(
       .identities(job)
       .then(async (newer) => {
         if ('withheld' in newer) return;
-        secrets.push(...Object.values(newer.tokens));
+        concealer.add(...Object.values(newer.tokens));
         await files.renew(newer.tokens);
       })
       .catch((error) => log.warn({ err: error }, 'the identity tokens of a run were not renewed'));

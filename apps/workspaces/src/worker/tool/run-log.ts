@@ -123,50 +123,56 @@ const stars = Buffer.from('***');
 /** Replaces secret strings in a stream of bytes, even if a secret is split over several pieces. */
 export class Concealer {
   private heldBack: Buffer = Buffer.alloc(0);
+  /** The longest first, because one may be the start of another. */
   private texts: readonly Buffer[] = [];
-  private preparedCount = 0;
 
-  /** `secrets` may grow. */
-  constructor(private readonly secrets: readonly string[]) {}
+  /** Conceals these strings from now on. */
+  add(...secrets: readonly string[]): void {
+    const texts = secrets.filter((text) => text !== '').map((text) => Buffer.from(text));
+    this.texts = [...this.texts, ...texts].sort((a, b) => b.length - a.length);
+  }
 
   /** The bytes that can be shown now. Bytes at the end that may be the start of a secret are held back. */
   push(bytes: Buffer): Buffer {
-    if (this.preparedCount < this.secrets.length) {
-      this.preparedCount = this.secrets.length;
-      this.texts = this.secrets.filter((text) => text !== '').map((text) => Buffer.from(text));
-    }
     if (this.texts.length === 0) return bytes;
-    let all: Buffer = this.heldBack.length === 0 ? bytes : Buffer.concat([this.heldBack, bytes]);
-    for (const text of this.texts) all = replaced(all, text);
-    const keep = Math.max(...this.texts.map((text) => beginningAtEnd(all, text)));
-    this.heldBack = Buffer.from(all.subarray(all.length - keep));
-    return all.subarray(0, all.length - keep);
+    const all = Buffer.concat([this.heldBack, bytes]);
+    return this.show(all, startsAtEnd(all, this.texts));
   }
 
   /** The bytes that were held back, at the end of the stream. */
   end(): Buffer {
-    const rest = this.heldBack;
-    this.heldBack = Buffer.alloc(0);
-    return rest;
+    return this.show(this.heldBack, []);
+  }
+
+  /** `starts` are the places, in order, where a secret may start that continues in the next piece. */
+  private show(all: Buffer, starts: readonly number[]): Buffer {
+    const next = this.texts.map((text) => all.indexOf(text));
+    const pieces: Buffer[] = [];
+    for (let from = 0; ; ) {
+      const until = starts.find((at) => at >= from) ?? all.length;
+      let found: { at: number; length: number } | undefined;
+      for (const [index, text] of this.texts.entries()) {
+        if (next[index]! >= 0 && next[index]! < from) next[index] = all.indexOf(text, from);
+        const at = next[index]!;
+        if (at >= 0 && at < (found?.at ?? until)) found = { at, length: text.length };
+      }
+      if (found === undefined) {
+        this.heldBack = Buffer.from(all.subarray(until));
+        return Buffer.concat([...pieces, all.subarray(from, until)]);
+      }
+      pieces.push(all.subarray(from, found.at), stars);
+      from = found.at + found.length;
+    }
   }
 }
 
-function replaced(all: Buffer, text: Buffer): Buffer {
-  let found = all.indexOf(text);
-  if (found < 0) return all;
-  const pieces: Buffer[] = [];
-  let from = 0;
-  for (; found >= 0; found = all.indexOf(text, from)) {
-    pieces.push(all.subarray(from, found), stars);
-    from = found + text.length;
+/** The places at the end of `all` where it equals the start of a secret, but not all of it. */
+function startsAtEnd(all: Buffer, texts: readonly Buffer[]): number[] {
+  const starts = new Set<number>();
+  for (const text of texts) {
+    for (let at = Math.max(0, all.length - text.length + 1); at < all.length; at++) {
+      if (all[at] === text[0] && all.subarray(at).equals(text.subarray(0, all.length - at))) starts.add(at);
+    }
   }
-  return Buffer.concat([...pieces, all.subarray(from)]);
-}
-
-/** The number of bytes at the end of `all` that are equal to the start of `text`. */
-function beginningAtEnd(all: Buffer, text: Buffer): number {
-  for (let length = Math.min(all.length, text.length - 1); length > 0; length--) {
-    if (all.subarray(all.length - length).equals(text.subarray(0, length))) return length;
-  }
-  return 0;
+  return [...starts].sort((a, b) => a - b);
 }
