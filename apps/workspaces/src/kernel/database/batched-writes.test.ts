@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { Refusal } from '@keystead/refusal';
 import type { Pool } from 'pg';
-import { BatchedWrites, writeAllWithin, writeWithin } from './batched-writes';
-import type { Batched } from './database';
+import { BatchedWrites, LockedDecisions, writeAllWithin, writeWithin } from './batched-writes';
+import type { Batched, Database, Decision } from './database';
 
 interface Asked {
   readonly text: string;
@@ -172,5 +173,58 @@ describe('simultaneous writes', () => {
     const idle = kind('idle', { holds, batch: (items) => ({ settle: () => items.map((item) => `idle ${item}`) }) });
     asked.length = 0;
     expect([await writeWithin(transaction, idle, 'b'), asked]).toEqual(['idle b', []]);
+  });
+});
+
+describe('decisions under a lock', () => {
+  /** Decides `items` together, because they wait for the lock at the same time; returns their results. */
+  async function together(items: string[], fails: { decide?: (all: readonly string[]) => void; commit?: () => void }) {
+    const batches: string[][] = [];
+    const decisions = new LockedDecisions((async (run: (tx: Database) => Promise<unknown>) => {
+      const result = await run({} as Database);
+      fails.commit?.();
+      return result;
+    }) as Database['transaction']);
+    const edit: Decision<string, string> = {
+      name: 'edit',
+      hold: async () => {},
+      async decide(_tx, _key, all) {
+        batches.push([...all]);
+        fails.decide?.(all);
+        return all.map((item) => `edited ${item}`);
+      },
+    };
+    const results = await Promise.allSettled(items.map((item) => decisions.decide(edit, 'row', item)));
+    return { batches, results: results.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message)) };
+  }
+
+  it('are made in one transaction', async () => {
+    const { batches, results } = await together(['a', 'b'], {});
+    expect(results).toEqual(['edited a', 'edited b']);
+    expect(batches).toEqual([['a', 'b']]);
+  });
+
+  it('fail individually if a statement refuses one of them', async () => {
+    const decide = (all: readonly string[]) => {
+      if (all.includes('bad')) throw new Refusal('invalid', 'taken');
+    };
+    expect((await together(['a', 'bad', 'b'], { decide })).results).toEqual(['edited a', 'taken', 'edited b']);
+  });
+
+  it('are not made again if the commit failed, or the database is unavailable', async () => {
+    const commit = () => {
+      throw new Error('connection lost');
+    };
+    const decide = () => {
+      throw new Refusal('unavailable', 'no database');
+    };
+    for (const [fails, message] of [
+      [{ commit }, 'connection lost'],
+      [{ decide }, 'no database'],
+    ] as const) {
+      const { batches, results } = await together(['a', 'b'], fails);
+      expect(results).toEqual([message, message]);
+      expect(batches).toHaveLength(1);
+    }
   });
 });

@@ -1,4 +1,5 @@
 import { BatchScheduler } from '@keystead/postgres';
+import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
@@ -203,7 +204,8 @@ const CONTESTED_MS = 1000;
 
 /**
  * Decisions under the lock of their row. All decisions that wait when the lock is granted are made together and written
- * by one commit, so they share the wait for other nodes.
+ * by one commit, so they share the wait for other nodes. If a statement refuses them, they are repeated one by one, so
+ * that only the bad one fails.
  */
 export class LockedDecisions implements Decisions {
   private readonly waiting = new Map<string, QueuedDecision[]>();
@@ -247,15 +249,16 @@ export class LockedDecisions implements Decisions {
 
   private async decideAll(kind: Decision<unknown, unknown>, key: string, line: QueuedDecision[]): Promise<void> {
     let batch: readonly QueuedDecision[] = [];
+    let isDecided = false;
     try {
       const results = await this.transaction(async (tx) => {
+        isDecided = false;
         await kind.hold(tx, key);
         if (batch.length === 0) batch = line.splice(0);
-        return kind.decide(
-          tx,
-          key,
-          batch.map(({ item }) => item),
-        );
+        const items = batch.map(({ item }) => item);
+        const decided = await kind.decide(tx, key, items);
+        isDecided = true;
+        return decided;
       });
       for (const [index, { resolve, reject }] of batch.entries()) {
         const result = results[index];
@@ -263,7 +266,11 @@ export class LockedDecisions implements Decisions {
         else resolve(result as never);
       }
     } catch (error) {
-      for (const { reject } of batch.length === 0 ? line.splice(0) : batch) reject(error);
+      const isUnavailable = error instanceof Refusal && error.kind === 'unavailable';
+      // If the commit failed, the decisions may have been written.
+      if (batch.length > 1 && !isDecided && !isUnavailable)
+        for (const one of batch) await this.decideAll(kind, key, [one]);
+      else for (const { reject } of batch.length === 0 ? line.splice(0) : batch) reject(error);
     }
   }
 }
