@@ -267,6 +267,21 @@ describe('carrying out a job', () => {
     }
   });
 
+  it('saves the state of an apply while its log cannot be stored', async () => {
+    const act = `echo begun; sleep 0.7; ${saving(7)}`;
+    const saved: string[] = [];
+    const appendLog = async () => {
+      if (saved.length === 0) throw new Error('away');
+    };
+    const saveState = async (_job: RunJob, state: Uint8Array) => void saved.push(String(Buffer.from(state)));
+    const asked: Asked = { job: { kind: 'apply', timeoutSeconds: 60 }, planFile: await bundle(act) };
+    const parts = { executor: { ...executor, stateEveryMs: 60_000 } };
+    const under = await start(act, asked, { appendLog, saveState }, parts);
+    await carryOut(under.parts, under.job).done;
+    expect([saved, states(under.results)]).toEqual([seventh, seventh]);
+    expect(under.results).toEqual([expect.objectContaining({ outcome: 'applied' })]);
+  });
+
   it('keeps the folder of an apply until its result is taken, so that its state is found if the worker is killed', async () => {
     const act = `${saving(7)}; exit 1`;
     const { root } = executor.scratch;

@@ -146,9 +146,16 @@ async function execute(
     keep: (bytes) => keepLog(parts, job, bytes, { stopping, log }),
     full: () => stopSoon(stopping, 'output', parts.graceSeconds),
   });
-  const withLog = async (result: JobResult): Promise<JobResult> => ({ ...result, log: { bytes: await runLog.take() } });
-  const saveState = async (state: Buffer) => {
+  const saveState = async (state: Uint8Array) => {
     await source.saveState(job, state).catch((error) => log.warn({ err: error }, 'state not saved yet'));
+  };
+  const withLog = async (result: JobResult): Promise<JobResult> => {
+    const { state } = result as ApplyResult;
+    // The state does not wait for a log that cannot be stored.
+    const early = state && setTimeout(() => void saveState(state), parts.heartbeatMs);
+    const bytes = await runLog.take();
+    clearTimeout(early);
+    return { ...result, log: { bytes } };
   };
   if (credentials instanceof Error) {
     if (!(credentials instanceof NoCredentials)) log.error({ err: credentials }, 'no credentials for a run');
