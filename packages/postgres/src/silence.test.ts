@@ -90,11 +90,14 @@ describe('silence', () => {
       }
     };
     pass(1000);
-    // From here on, the current rows of the table are old.
-    collect();
-    const before = oldBytes();
-    pass(20_000);
-    // All of them are far more than 17 MB.
-    expect(oldBytes() - before).toBeLessThan(5_000_000);
+    const grown = [1, 2, 3].map(() => {
+      // From here on, the current rows of the table are old.
+      collect();
+      const before = oldBytes();
+      pass(20_000);
+      return oldBytes() - before;
+    });
+    // All waiters of a round are far more than 17 MB. Other objects of this process may also become old, but only once.
+    expect(Math.min(...grown)).toBeLessThan(5_000_000);
   });
 });
