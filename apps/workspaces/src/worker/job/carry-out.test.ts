@@ -282,6 +282,25 @@ describe('carrying out a job', () => {
     expect(under.results).toEqual([expect.objectContaining({ outcome: 'applied' })]);
   });
 
+  it('hands in no result while the state of its apply is being saved', async () => {
+    const act = `echo begun; sleep 0.7; ${saving(7)}`;
+    const order: string[] = [];
+    const appendLog = async () => {
+      if (order.length === 0) throw new Error('away');
+    };
+    const saveState = async () => {
+      order.push('begins');
+      await sleep(500);
+      order.push('saved');
+    };
+    const finishApply = async () => order.push('handed in') > 0;
+    const asked: Asked = { job: { kind: 'apply', timeoutSeconds: 60 }, planFile: await bundle(act) };
+    const parts = { executor: { ...executor, stateEveryMs: 60_000 } };
+    const under = await start(act, asked, { appendLog, saveState, finishApply }, parts);
+    await carryOut(under.parts, under.job).done;
+    expect(order).toEqual(['begins', 'saved', 'handed in']);
+  });
+
   it('keeps the folder of an apply until its result is taken, so that its state is found if the worker is killed', async () => {
     const act = `${saving(7)}; exit 1`;
     const { root } = executor.scratch;

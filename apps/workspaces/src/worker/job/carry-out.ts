@@ -151,10 +151,16 @@ async function execute(
   };
   const withLog = async (result: JobResult): Promise<JobResult> => {
     const { state } = result as ApplyResult;
-    // The state does not wait for a log that cannot be stored.
-    const early = state && setTimeout(() => void saveState(state), parts.heartbeatMs);
+    // The state does not wait for a log that cannot be stored. The result waits for the state, which it contains as well.
+    let early: Promise<void> | undefined;
+    const timer =
+      state &&
+      setTimeout(() => {
+        early = saveState(state);
+      }, parts.heartbeatMs);
     const bytes = await runLog.take();
-    clearTimeout(early);
+    clearTimeout(timer);
+    await early;
     return { ...result, log: { bytes } };
   };
   if (credentials instanceof Error) {
