@@ -118,25 +118,28 @@ function markless(bytes: Buffer): Buffer {
   return Buffer.from(bytes.map((byte) => (byte === 2 || byte === 3 ? 0x3f : byte)));
 }
 
-const stars = Buffer.from('***');
-
-/** Replaces secret strings in a stream of bytes, even if a secret is split over several pieces. */
+/**
+ * Replaces secret strings in a stream of bytes, even if a secret is split over several pieces. Bytes are compared as
+ * strings with one character per byte.
+ */
 export class Concealer {
-  private heldBack: Buffer = Buffer.alloc(0);
-  /** The longest first, because one may be the start of another. */
-  private texts: readonly Buffer[] = [];
+  private heldBack = '';
+  private secrets: readonly string[] = [];
+  private pattern = /(?!)/g;
 
   /** Conceals these strings from now on. */
   add(...secrets: readonly string[]): void {
-    const texts = secrets.filter((text) => text !== '').map((text) => Buffer.from(text));
-    this.texts = [...this.texts, ...texts].sort((a, b) => b.length - a.length);
+    const added = secrets.filter((secret) => secret !== '').map((secret) => Buffer.from(secret).toString('latin1'));
+    // The longest first, because one may be the start of another.
+    this.secrets = [...this.secrets, ...added].sort((a, b) => b.length - a.length);
+    if (this.secrets.length > 0) this.pattern = new RegExp(this.secrets.map(literally).join('|'), 'g');
   }
 
   /** The bytes that can be shown now. Bytes at the end that may be the start of a secret are held back. */
   push(bytes: Buffer): Buffer {
-    if (this.texts.length === 0) return bytes;
-    const all = Buffer.concat([this.heldBack, bytes]);
-    return this.show(all, startsAtEnd(all, this.texts));
+    if (this.secrets.length === 0) return bytes;
+    const text = this.heldBack + bytes.toString('latin1');
+    return this.show(text, startsAtEnd(text, this.secrets));
   }
 
   /** The bytes that were held back, at the end of the stream. */
@@ -145,34 +148,29 @@ export class Concealer {
   }
 
   /** `starts` are the places, in order, where a secret may start that continues in the next piece. */
-  private show(all: Buffer, starts: readonly number[]): Buffer {
-    const next = this.texts.map((text) => all.indexOf(text));
-    const pieces: Buffer[] = [];
-    for (let from = 0; ; ) {
-      const until = starts.find((at) => at >= from) ?? all.length;
-      let found: { at: number; length: number } | undefined;
-      for (const [index, text] of this.texts.entries()) {
-        if (next[index]! >= 0 && next[index]! < from) next[index] = all.indexOf(text, from);
-        const at = next[index]!;
-        if (at >= 0 && at < (found?.at ?? until)) found = { at, length: text.length };
-      }
-      if (found === undefined) {
-        this.heldBack = Buffer.from(all.subarray(until));
-        return Buffer.concat([...pieces, all.subarray(from, until)]);
-      }
-      pieces.push(all.subarray(from, found.at), stars);
-      from = found.at + found.length;
+  private show(text: string, starts: readonly number[]): Buffer {
+    const until = () => starts.find((at) => at >= from) ?? text.length;
+    let from = 0;
+    let shown = '';
+    for (const { index, 0: secret } of text.matchAll(this.pattern)) {
+      if (index >= until()) break;
+      shown += `${text.slice(from, index)}***`;
+      from = index + secret.length;
     }
+    this.heldBack = text.slice(until());
+    return Buffer.from(shown + text.slice(from, until()), 'latin1');
   }
 }
 
-/** The places at the end of `all` where it equals the start of a secret, but not all of it. */
-function startsAtEnd(all: Buffer, texts: readonly Buffer[]): number[] {
-  const starts = new Set<number>();
-  for (const text of texts) {
-    for (let at = Math.max(0, all.length - text.length + 1); at < all.length; at++) {
-      if (all[at] === text[0] && all.subarray(at).equals(text.subarray(0, all.length - at))) starts.add(at);
-    }
+const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+/** The places at the end of a string where it equals the start of a secret, but not all of it. */
+function startsAtEnd(text: string, secrets: readonly string[]): number[] {
+  const starts: number[] = [];
+  const longest = secrets[0]!.length;
+  for (let at = Math.max(0, text.length - longest + 1); at < text.length; at++) {
+    const end = text.slice(at);
+    if (secrets.some((secret) => secret.length > end.length && secret.startsWith(end))) starts.push(at);
   }
-  return [...starts].sort((a, b) => a - b);
+  return starts;
 }
