@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { lifetime } from '../../sdk/lifetime';
 import { NotNow } from '../../sdk/outside';
@@ -84,6 +84,7 @@ beforeAll(async () => {
 afterAll(() => test.close());
 afterEach(() => {
   outside.refuses = undefined;
+  outside.holds = undefined;
 });
 
 const commit = (set: ReturnType<typeof newWriteSet>, storage: StorageKernel = test.storage) =>
@@ -333,7 +334,11 @@ describe('bulk revocation', () => {
 });
 
 describe('a revocation that is requested while an earlier attempt fails', () => {
-  const prefix = 'engine/attempted';
+  /** Different for each test, because a revocation in the background also revokes leases that are created soon. */
+  let prefix: string;
+  beforeEach(() => {
+    prefix = `engine/${randomUUID()}`;
+  });
   const attempts = {
     'by id': (id: string) => void leases.revoke(ROOT_NAMESPACE_ID, id).catch(() => {}),
     queued: (id: string) => void leases.revoke(ROOT_NAMESPACE_ID, id, { queued: true }),
@@ -370,7 +375,6 @@ describe('a revocation that is requested while an earlier attempt fails', () => 
           return (await find(id)) === undefined;
         }, 15_000);
         expect(outside.ended).toContain(name);
-        outside.holds = undefined;
       });
     }
   }
@@ -392,7 +396,6 @@ describe('a revocation that is requested while an earlier attempt fails', () => 
     failures[1]!(new Error('the second'));
     expect(await forced).toMatchObject({ left: 0, failed: 0 });
     expect(await find(id)).toBeUndefined();
-    outside.holds = undefined;
   });
 });
 

@@ -62,7 +62,7 @@ export class Revocation {
   async end(lease: LeaseRecord): Promise<void> {
     await this.outside(lease);
     await this.storage.fault('lease:revoked');
-    await this.deletions.delete(lease.hash);
+    await this.delete(lease);
     await this.storage.fault('lease:gone');
   }
 
